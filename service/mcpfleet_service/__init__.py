@@ -1,0 +1,1 @@
+"""The HTTP edge of mcpfleet: the FastAPI application and the command line."""

@@ -1,0 +1,1 @@
+"""mcpfleet: the MCP application server for Python."""

@@ -1,0 +1,1 @@
+"""The seam between processes: see `base` for the contract."""

@@ -1,0 +1,187 @@
+"""The seam between processes: cells hold state, logs hold order, bells only wake.
+
+Theory of operation. The store is a Redis master that a replica lacking its last writes may replace, and any process
+may freeze at any line. So nothing is decided by a value that was read or a lease that is held: every decision is one
+conditional write, and every write may be sent twice.
+
+A *cell* is bytes with an end of life. A *log* is a chain of entries: each carries a random mark and names the mark
+before it, and the mark of offset 0 is the birth mark of the log. A `Position` is an offset and the mark there, so a
+reader goes on only where its own mark is still in the chain; trimming, expiry, an emptied store and a failover that
+rewrote history are all `LogGap`. A *bell* says "look again": losing one costs latency, never data. A *pool* is a set of
+members, each with its own end of life by the store's clock.
+
+Names are `scope/name`: the scope is what one script must see together (a Redis Cluster hash tag). All durations are
+seconds. `Unavailable` means that nothing was sent, `InDoubt` that a write may have happened or may happen yet; no
+backend re-sends a write by itself.
+"""
+
+import re
+import secrets
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Literal, Protocol
+
+from mcpfleet.errors import NameRefused, TooLarge
+
+MAX_NAME: Final = 512
+MAX_ENTRY_BYTES: Final = 32 * 1024 * 1024
+READ_BYTES: Final = 1024 * 1024
+"""What one `read` returns at most, unless its first entry alone is larger."""
+
+_NAME = re.compile(r"[A-Za-z0-9_.:-]+(?:/[A-Za-z0-9_.:-]+)+")
+_POSITION = re.compile(r"([0-9]{1,15})-([0-9a-f]{16})", re.ASCII)
+
+
+class Expect(Enum):
+    """What a conditional write may demand besides exact bytes or an exact position."""
+
+    ANYTHING = "anything"
+    ABSENT = "absent"
+    EMPTY = "empty"
+
+
+ANYTHING: Final = Expect.ANYTHING
+ABSENT: Final = Expect.ABSENT
+EMPTY: Final = Expect.EMPTY
+
+CellExpectation = bytes | Literal[Expect.ANYTHING, Expect.ABSENT]
+LogExpectation = "Position | Literal[Expect.ANYTHING, Expect.EMPTY]"
+
+
+def mint() -> str:
+    """A new mark: 64 random bits as 16 hexadecimal digits."""
+    return secrets.token_hex(8)
+
+
+def checked(name: str) -> str:
+    """The name itself, if it is `scope/name` in the allowed characters and of bounded length; else `NameRefused`."""
+    if len(name) > MAX_NAME or not _NAME.fullmatch(name):
+        raise NameRefused(f"not a name of the form scope/name: {name[:80]!r}")
+    return name
+
+
+def scope_of(name: str) -> str:
+    """The part of a name that decides where it is kept."""
+    return name.partition("/")[0]
+
+
+def sized(data: bytes) -> bytes:
+    """The data itself, if one entry or cell may carry it; else `TooLarge`."""
+    if len(data) > MAX_ENTRY_BYTES:
+        raise TooLarge(f"{len(data)} bytes exceed the {MAX_ENTRY_BYTES} that one entry may carry")
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in one history of a log: how many entries precede it, and the mark of the last of them."""
+
+    offset: int
+    mark: str
+
+    def __str__(self) -> str:
+        return f"{self.offset}-{self.mark}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Position":
+        """Read what `str` wrote; raise `ValueError` for anything else, however long."""
+        match = _POSITION.fullmatch(text) if len(text) <= 32 else None
+        if match is None:
+            raise ValueError("not a position")
+        return cls(int(match[1]), match[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a log and the position just after it."""
+
+    position: Position
+    data: bytes
+
+
+class Bell(Protocol):
+    """Says that a log is worth another look."""
+
+    async def rung(self) -> None:
+        """Wait for the next ring; a ring since the last call, or since `watch` began, returns at once.
+
+        Returns at the latest after the `poll` seconds given to `watch`, and at once after any doubt (a lost or new
+        connection).
+        """
+        ...
+
+
+class Backplane(Protocol):
+    """Eight verbs and `settle`: all that processes share.
+
+    Every verb ends within the backend's command deadline (0.8 s by default) or raises `Unavailable` or `InDoubt`.
+    Names that break the rules raise `NameRefused`, oversized data raises `TooLarge`; neither reaches the store.
+    """
+
+    async def get(self, key: str, *, ttl: float | None = None) -> bytes | None:
+        """Return the cell's bytes, or None if it is absent; with `ttl`, its life is also set to `ttl` seconds."""
+        ...
+
+    async def put(self, key: str, value: bytes, *, ttl: float, expect: "CellExpectation" = ANYTHING) -> bool:
+        """Write the cell for `ttl` seconds if it holds what is expected; False if it does not, and nothing changed."""
+        ...
+
+    async def delete(self, key: str, *, expect: "CellExpectation" = ANYTHING) -> bool:
+        """Remove a cell (if it holds what is expected) or a log, whose bell then rings; False if nothing was there."""
+        ...
+
+    async def admit(self, pool: str, member: str, *, ttl: float, cap: int) -> float:
+        """Hold one of `cap` places of the pool for `ttl` seconds by the store's clock.
+
+        0.0 if the member has a place now (the same member again is renewed, never counted twice), else the seconds
+        until a place may be free. `ttl=0` gives the place back.
+        """
+        ...
+
+    async def open(self, log: str, *, ttl: float, create: bool = True) -> Position:
+        """Return where the log ends and extend its life to `ttl` seconds.
+
+        An absent log is created with a new birth mark; with `create=False` it raises `LogGone` instead.
+        """
+        ...
+
+    async def append(
+        self,
+        log: str,
+        data: bytes,
+        *,
+        ttl: float,
+        keep: int,
+        expect: "LogExpectation" = ANYTHING,
+        mark: str | None = None,
+    ) -> Position:
+        """Add one entry at the end, keep the newest `keep` entries for `ttl` seconds, and ring the log's bell.
+
+        `expect` is ANYTHING, EMPTY (no entry was ever appended) or the exact end; else `LogMoved`, and nothing
+        changed. An absent log raises `LogGone`; this verb never creates one. The mark that is at the end already
+        means that this very append happened: its position is returned and nothing is added.
+        """
+        ...
+
+    async def read(
+        self, log: str, *, after: Position, limit: int = 100, ttl: float | None = None
+    ) -> Sequence[Entry]:
+        """Return up to `limit` entries after the position, in order; empty if it is the end.
+
+        Raises `LogGap` if the position is not, or is no longer, in the chain, and when the log is absent. With `ttl`
+        the log's life is extended to `ttl` seconds once less than half of it is left. A read never creates.
+        """
+        ...
+
+    def watch(self, log: str, *, poll: float = 5.0) -> AbstractAsyncContextManager[Bell]:
+        """Subscribe to the log's bell: rung at once by an append or delete, or at the latest after any doubt or `poll`."""
+        ...
+
+    async def settle(self, scope: str) -> None:
+        """Return once all earlier writes of this process in the scope are as durable as configured; else raise.
+
+        Without a configured durability it returns at once.
+        """
+        ...

@@ -1,0 +1,87 @@
+"""Every exception that mcpfleet raises, in one tree.
+
+    McpFleetError
+    ├── BackplaneError                the store between processes
+    │   ├── Unavailable               nothing was sent
+    │   │   └── InDoubt               it may have happened, or may yet
+    │   ├── LogGap                    what follows this position is not what followed it
+    │   ├── LogGone                   the log is not open
+    │   ├── LogMoved                  the log ends elsewhere: `end`
+    │   ├── NameRefused               a key or log name that no backend may take
+    │   ├── TooLarge                  an entry or value above the bound
+    │   └── UnknownFormat             a stored value of another format version
+    ├── ProtocolError                 a JSON-RPC error for the peer: `code`, `message`, `data`
+    ├── RegistrationError             a tool that cannot be served, found at registration
+    ├── SettingsError                 a setting that cannot be used, by its variable's name
+    └── ToolError                     text that a tool wants the model to read
+
+`ToolError` and `ProtocolError` are public text: their words reach the peer. The words of no other exception do.
+"""
+
+from typing import Any
+
+
+class McpFleetError(Exception):
+    """The root of the tree; catch it to catch everything of ours."""
+
+
+class BackplaneError(McpFleetError):
+    """The store between processes refused, or could not be asked."""
+
+
+class Unavailable(BackplaneError):
+    """Nothing was sent: the command did not happen and never will."""
+
+
+class InDoubt(Unavailable):
+    """The command may have happened, or may happen yet; only a conditional repeat or a read can tell."""
+
+
+class LogGap(BackplaneError):
+    """What follows this position now is not what followed it: entries were trimmed, expired or rewritten."""
+
+
+class LogGone(BackplaneError):
+    """The log is not open: never opened, expired or deleted."""
+
+
+class LogMoved(BackplaneError):
+    """The log does not end where the writer expected; `end` is the text of the position where it does."""
+
+    def __init__(self, end: str) -> None:
+        super().__init__(f"the log ends at {end}")
+        self.end = end
+
+
+class NameRefused(BackplaneError, ValueError):
+    """The name of a key, log or pool breaks the rules of `backplane.base`."""
+
+
+class TooLarge(BackplaneError, ValueError):
+    """A value or entry exceeds what the backplane carries in one piece."""
+
+
+class UnknownFormat(BackplaneError):
+    """A stored value carries a format version that this build does not know; it is refused, never misread."""
+
+
+class ProtocolError(McpFleetError):
+    """A JSON-RPC error response; `message` and `data` reach the peer as they are."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class RegistrationError(McpFleetError, ValueError):
+    """A tool, prompt or resource cannot be served as declared; raised while registering, never while serving."""
+
+
+class SettingsError(McpFleetError, ValueError):
+    """A setting cannot be used; the message names its environment variable."""
+
+
+class ToolError(McpFleetError):
+    """Raised by a tool to tell the model what went wrong: a result with `isError: true` and this text."""

@@ -1,0 +1,1 @@
+"""The background tier of mcpfleet."""

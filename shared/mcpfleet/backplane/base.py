@@ -46,9 +46,6 @@ ANYTHING: Final = Expect.ANYTHING
 ABSENT: Final = Expect.ABSENT
 EMPTY: Final = Expect.EMPTY
 
-CellExpectation = bytes | Literal[Expect.ANYTHING, Expect.ABSENT]
-LogExpectation = "Position | Literal[Expect.ANYTHING, Expect.EMPTY]"
-
 
 def mint() -> str:
     """A new mark: 64 random bits as 16 hexadecimal digits."""
@@ -101,6 +98,10 @@ class Entry:
     data: bytes
 
 
+CellExpectation = bytes | Literal[Expect.ANYTHING, Expect.ABSENT]
+LogExpectation = Position | Literal[Expect.ANYTHING, Expect.EMPTY]
+
+
 class Bell(Protocol):
     """Says that a log is worth another look."""
 
@@ -124,11 +125,11 @@ class Backplane(Protocol):
         """Return the cell's bytes, or None if it is absent; with `ttl`, its life is also set to `ttl` seconds."""
         ...
 
-    async def put(self, key: str, value: bytes, *, ttl: float, expect: "CellExpectation" = ANYTHING) -> bool:
+    async def put(self, key: str, value: bytes, *, ttl: float, expect: CellExpectation = ANYTHING) -> bool:
         """Write the cell for `ttl` seconds if it holds what is expected; False if it does not, and nothing changed."""
         ...
 
-    async def delete(self, key: str, *, expect: "CellExpectation" = ANYTHING) -> bool:
+    async def delete(self, key: str, *, expect: CellExpectation = ANYTHING) -> bool:
         """Remove a cell (if it holds what is expected) or a log, whose bell then rings; False if nothing was there."""
         ...
 
@@ -154,7 +155,7 @@ class Backplane(Protocol):
         *,
         ttl: float,
         keep: int,
-        expect: "LogExpectation" = ANYTHING,
+        expect: LogExpectation = ANYTHING,
         mark: str | None = None,
     ) -> Position:
         """Add one entry at the end, keep the newest `keep` entries for `ttl` seconds, and ring the log's bell.
@@ -165,9 +166,7 @@ class Backplane(Protocol):
         """
         ...
 
-    async def read(
-        self, log: str, *, after: Position, limit: int = 100, ttl: float | None = None
-    ) -> Sequence[Entry]:
+    async def read(self, log: str, *, after: Position, limit: int = 100, ttl: float | None = None) -> Sequence[Entry]:
         """Return up to `limit` entries after the position, in order; empty if it is the end.
 
         Raises `LogGap` if the position is not, or is no longer, in the chain, and when the log is absent. With `ttl`
@@ -176,7 +175,7 @@ class Backplane(Protocol):
         ...
 
     def watch(self, log: str, *, poll: float = 5.0) -> AbstractAsyncContextManager[Bell]:
-        """Subscribe to the log's bell: rung at once by an append or delete, or at the latest after any doubt or `poll`."""
+        """Subscribe to the log's bell: rung by an append or delete, or at the latest after any doubt or `poll`."""
         ...
 
     async def settle(self, scope: str) -> None:

@@ -15,6 +15,7 @@ seconds. `Unavailable` means that nothing was sent, `InDoubt` that a write may h
 backend re-sends a write by itself.
 """
 
+import math
 import re
 import secrets
 from collections.abc import Sequence
@@ -26,12 +27,16 @@ from typing import Final, Literal, Protocol
 from mcpfleet.errors import NameRefused, TooLarge
 
 MAX_NAME: Final = 512
+MAX_OFFSET: Final = 10**15 - 1
+MAX_TTL: Final = 10 * 366 * 86_400
 MAX_ENTRY_BYTES: Final = 32 * 1024 * 1024
 READ_BYTES: Final = 1024 * 1024
 """What one `read` returns at most, unless its first entry alone is larger."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+(?:/[A-Za-z0-9_.:-]+)+")
-_POSITION = re.compile(r"([0-9]{1,15})-([0-9a-f]{16})", re.ASCII)
+_SCOPE = re.compile(r"[A-Za-z0-9_.:-]+")
+_MARK = re.compile(r"[0-9a-f]{16}")
+_POSITION = re.compile(r"([0-9]{1,15})-([0-9a-f]{16})")
 
 
 class Expect(Enum):
@@ -64,6 +69,41 @@ def scope_of(name: str) -> str:
     return name.partition("/")[0]
 
 
+def checked_scope(scope: str) -> str:
+    """The scope itself, if a name may begin with it; else `NameRefused`."""
+    if len(scope) > MAX_NAME or not _SCOPE.fullmatch(scope):
+        raise NameRefused(f"not a scope: {scope[:80]!r}")
+    return scope
+
+
+def checked_member(member: str) -> str:
+    """The member of a pool itself, if it is Unicode text of bounded length; else `NameRefused`."""
+    if not 0 < len(member) <= MAX_NAME or not member.isprintable():
+        raise NameRefused(f"not a pool member: {member[:80]!r}")
+    return member
+
+
+def checked_mark(mark: str) -> str:
+    """The mark itself, if it is what `mint` makes; else `ValueError`."""
+    if not _MARK.fullmatch(mark):
+        raise ValueError(f"not a mark: {mark[:80]!r}")
+    return mark
+
+
+def milliseconds(ttl: float) -> int:
+    """A life of `ttl` seconds in whole milliseconds, at least one; `ValueError` unless 0 < ttl <= ten years."""
+    if not 0 < ttl <= MAX_TTL:  # also refuses NaN
+        raise ValueError(f"a life of {ttl} seconds is not one that a store can keep")
+    return math.ceil(ttl * 1000)
+
+
+def at_least_one(count: int) -> int:
+    """The `keep` or `limit` itself, if it is positive; else `ValueError`."""
+    if count < 1:
+        raise ValueError(f"keep and limit are at least 1, not {count}")
+    return count
+
+
 def sized(data: bytes) -> bytes:
     """The data itself, if one entry or cell may carry it; else `TooLarge`."""
     if len(data) > MAX_ENTRY_BYTES:
@@ -73,10 +113,17 @@ def sized(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in one history of a log: how many entries precede it, and the mark of the last of them."""
+    """A place in one history of a log: how many entries precede it, and the mark of the last of them.
+
+    An offset or mark that no log can have raises `ValueError`, so a forged position never reaches a store.
+    """
 
     offset: int
     mark: str
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.offset <= MAX_OFFSET or len(self.mark) != 16:
+            raise ValueError("not a position")
 
     def __str__(self) -> str:
         return f"{self.offset}-{self.mark}"

@@ -1,6 +1,8 @@
-"""What every test shares: one event loop flavour."""
+"""What every test shares: one event loop flavour, and the real parts that fixtures start."""
 
 import pytest
+
+pytest_plugins = ["tests.redis_server"]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,152 @@
+"""Every setting of the service: one frozen object, read from `MCPFLEET_*` variables once, at start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Self
+
+from msgspec import Meta
+
+from mcpfleet_service.variables import Variable, read
+
+SECONDS: Final = "a number of seconds above 0 and at most a year"
+DELAY: Final = "a number of seconds from 0 to a year"
+COUNT: Final = "a whole number from 1"
+_YEAR: Final = 31_536_000
+
+Address = Annotated[str, Meta(pattern=r"^[^\s/@,\[\]]+$")]
+AppTarget = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$")]
+Count = Annotated[int, Meta(ge=1)]
+Delay = Annotated[float, Meta(ge=0, le=_YEAR)]
+HostName = Annotated[str, Meta(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/@,:\[\]]+)$")]
+Namespace = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+Origin = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*://[^\s/@,]+$")]
+Path = Annotated[str, Meta(pattern=r"^(/|(/[A-Za-z0-9_.~-]+)+)$")]
+RedisUrl = Annotated[str, Meta(pattern=r"^(redis|rediss|unix)://.+$")]
+Seconds = Annotated[float, Meta(gt=0, le=_YEAR)]
+ServerName = Annotated[str, Meta(min_length=1, max_length=128)]
+SettleOn = Annotated[str, Meta(pattern=r"^(fsync|replicas:[1-9][0-9]?)$")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an operator decides; durations are seconds, and None means switched off (`none`) or not given."""
+
+    app: Annotated[
+        AppTarget | None,
+        Variable("APP", "of the form `module:server`", "the server to serve, else what entry points register"),
+    ] = None
+    host: Annotated[Address, Variable("HOST", "a host name or address", "where it listens")] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Meta(ge=0, le=65535),
+        Variable("PORT", "a port from 0 (any free one) to 65535", "where it listens"),
+    ] = 8000
+    path: Annotated[Path, Variable("PATH", "an absolute path such as `/mcp`", "where the MCP endpoint is")] = "/mcp"
+    workers: Annotated[
+        int,
+        Meta(ge=1, le=1024),
+        Variable("WORKERS", "a whole number from 1 to 1024", "how many HTTP processes serve"),
+    ] = 1
+    redis_url: Annotated[
+        RedisUrl | None,
+        Variable(
+            "REDIS_URL",
+            "a `redis://`, `rediss://` or `unix://` URL",
+            "what the processes share; without it a single process keeps everything in memory",
+            secret=True,
+        ),
+    ] = field(default=None, repr=False)
+    namespace: Annotated[
+        Namespace | None,
+        Variable(
+            "NAMESPACE",
+            "1 to 64 letters, digits, `_`, `.` or `-`",
+            "how every key in Redis begins; by default with the server's name",
+        ),
+    ] = None
+    server_name: Annotated[
+        ServerName | None,
+        Variable("SERVER_NAME", "1 to 128 characters", "the name that clients see, instead of the server's own"),
+    ] = None
+    allowed_hosts: Annotated[
+        tuple[HostName, ...] | None,
+        Variable(
+            "ALLOWED_HOSTS",
+            "host names or `[IPv6]` addresses without ports, separated by commas",
+            "which hosts a request may name, with any port",
+            off=True,
+        ),
+    ] = ("localhost", "127.0.0.1", "[::1]")
+    allowed_origins: Annotated[
+        tuple[Origin, ...],
+        Variable(
+            "ALLOWED_ORIGINS",
+            "origins such as `https://app.example.com`, separated by commas",
+            "which web pages may send requests",
+        ),
+    ] = ()
+    session_idle: Annotated[
+        Seconds | None,
+        Variable("SESSION_IDLE_SECONDS", SECONDS, "how long an unused session lives", off=True),
+    ] = 1800.0
+    max_sessions: Annotated[
+        Count | None,
+        Variable("MAX_SESSIONS", COUNT, "how many sessions the whole fleet holds", off=True),
+    ] = 10_000
+    max_body: Annotated[
+        Count | None,
+        Variable("MAX_BODY_BYTES", COUNT, "how large a request may be", off=True),
+    ] = 4 * 1024 * 1024
+    keepalive: Annotated[
+        Seconds | None,
+        Variable("KEEPALIVE_SECONDS", SECONDS, "how often a silent stream gets a comment", off=True),
+    ] = 15.0
+    lease: Annotated[
+        Seconds,
+        Variable("LEASE_SECONDS", SECONDS, "how long a silent process counts as alive"),
+    ] = 7.5
+    retention_entries: Annotated[
+        Count,
+        Variable("RETENTION_ENTRIES", COUNT, "how many messages of a stream can be replayed"),
+    ] = 10_000
+    retention: Annotated[
+        Seconds,
+        Variable("RETENTION_SECONDS", SECONDS, "how long a stream can be replayed"),
+    ] = 3600.0
+    sse_after: Annotated[
+        Delay,
+        Variable(
+            "SSE_AFTER_MS",
+            "a number of milliseconds from 0 to a year",
+            "how long a call may run before its response becomes a stream",
+            unit=0.001,
+        ),
+    ] = 0.25
+    hold: Annotated[
+        Delay,
+        Variable("HOLD_SECONDS", DELAY, "how long results are kept while Redis is away"),
+    ] = 60.0
+    command: Annotated[
+        Seconds,
+        Variable("COMMAND_SECONDS", SECONDS, "how long one command to Redis may take"),
+    ] = 0.8
+    durability: Annotated[
+        SettleOn | None,
+        Variable("DURABILITY", "`fsync` or `replicas:N`", "what a promised write must have reached", off=True),
+    ] = None
+    drain_delay: Annotated[
+        Delay,
+        Variable("DRAIN_DELAY", DELAY, "how long a process that was told to stop still serves everything"),
+    ] = 5.0
+    drain: Annotated[
+        Delay,
+        Variable("DRAIN_SECONDS", DELAY, "how long running calls may then go on"),
+    ] = 30.0
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Read every `MCPFLEET_*` variable; an empty one counts as unset.
+
+        Raises `SettingsError` that names each variable that is unknown or holds what is not allowed.
+        """
+        return cls(**read(cls, environ))

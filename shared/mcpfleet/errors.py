@@ -10,10 +10,14 @@
     │   ├── NameRefused               a key or log name that no backend may take
     │   ├── TooLarge                  an entry or value above the bound
     │   └── UnknownFormat             a stored value of another format version
+    ├── Cancelled                     the client has cancelled the request that is being served
+    ├── OutputRefused                 a tool returned what its output schema, or JSON, does not allow
     ├── ProtocolError                 a JSON-RPC error for the peer: `code`, `message`, `data`
     ├── RegistrationError             a tool that cannot be served, found at registration
     ├── SettingsError                 a setting that cannot be used, by its variable's name
     └── ToolError                     text that a tool wants the model to read
+        ├── ArgumentsRefused          arguments that do not fit, by the field's name
+        └── Overloaded                more synchronous tools are called than threads and places in line allow
 
 `ToolError` and `ProtocolError` are public text: their words reach the peer. The words of no other exception do.
 """
@@ -65,6 +69,14 @@ class UnknownFormat(BackplaneError):
     """A stored value carries a format version that this build does not know; it is refused, never misread."""
 
 
+class Cancelled(McpFleetError):
+    """The client has cancelled the request; raised by `Context.raise_if_cancelled`."""
+
+
+class OutputRefused(McpFleetError):
+    """What a tool returned breaks its output schema or has no JSON form: the tool's fault, not the caller's."""
+
+
 class ProtocolError(McpFleetError):
     """A JSON-RPC error response; `message` and `data` reach the peer as they are."""
 
@@ -85,3 +97,14 @@ class SettingsError(McpFleetError, ValueError):
 
 class ToolError(McpFleetError):
     """Raised by a tool to tell the model what went wrong: a result with `isError: true` and this text."""
+
+
+class ArgumentsRefused(ToolError):
+    """The arguments of a call do not fit the tool; one line a complaint, each beginning with the field's name."""
+
+
+class Overloaded(ToolError):
+    """Every thread for synchronous tools is busy and the line for them is full, or did not move for too long."""
+
+    def __init__(self) -> None:
+        super().__init__("The server is overloaded; try again later.")

@@ -31,7 +31,8 @@ MAX_OFFSET: Final = 10**15 - 1
 MAX_TTL: Final = 10 * 366 * 86_400
 MAX_ENTRY_BYTES: Final = 32 * 1024 * 1024
 READ_BYTES: Final = 1024 * 1024
-"""What one `read` returns at most, unless its first entry alone is larger."""
+"""A `read` ends with the entry that reaches this many bytes. Fewer bytes and fewer entries than `limit` mean that the
+end of the log was reached, so a follower needs no second read to know it."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]+(?:/[A-Za-z0-9_.:-]+)+")
 _SCOPE = re.compile(r"[A-Za-z0-9_.:-]+")
@@ -155,8 +156,8 @@ class Bell(Protocol):
     async def rung(self) -> None:
         """Wait for the next ring; a ring since the last call, or since `watch` began, returns at once.
 
-        Returns at the latest after the `poll` seconds given to `watch`, and at once after any doubt (a lost or new
-        connection).
+        Returns at the latest after the `poll` seconds given to `watch`, and within about a second after a connection
+        was replaced, since rings may have been lost with it. A ring that means nothing may come at any time.
         """
         ...
 
@@ -164,7 +165,8 @@ class Bell(Protocol):
 class Backplane(Protocol):
     """Eight verbs and `settle`: all that processes share.
 
-    Every verb ends within the backend's command deadline (0.8 s by default) or raises `Unavailable` or `InDoubt`.
+    Every verb but `settle` ends within the backend's command deadline (0.8 s by default) or raises `Unavailable` or
+    `InDoubt`; `settle` has a deadline of its own.
     Names that break the rules raise `NameRefused`, oversized data raises `TooLarge`; neither reaches the store.
     """
 
@@ -214,7 +216,7 @@ class Backplane(Protocol):
         ...
 
     async def read(self, log: str, *, after: Position, limit: int = 100, ttl: float | None = None) -> Sequence[Entry]:
-        """Return up to `limit` entries after the position, in order; empty if it is the end.
+        """Return up to `limit` entries or `READ_BYTES` bytes after the position, in order; empty if it is the end.
 
         Raises `LogGap` if the position is not, or is no longer, in the chain, and when the log is absent. With `ttl`
         the log's life is extended to `ttl` seconds once less than half of it is left. A read never creates.

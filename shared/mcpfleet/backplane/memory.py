@@ -61,14 +61,14 @@ class _Log:
         if entry := self.entries.get(after.offset):
             here = entry.position
         if here != after:
-            raise LogGap("the position is not, or no longer, in the log")
+            raise LogGap(f"{after} is not, or no longer, in the log")
         found: list[Entry] = []
-        budget = READ_BYTES
+        size = 0
         for offset in range(after.offset + 1, min(self.end.offset, after.offset + limit) + 1):
-            budget -= len(self.entries[offset].data)
-            if found and budget < 0:
-                break
             found.append(self.entries[offset])
+            size += len(self.entries[offset].data)
+            if size >= READ_BYTES:
+                break
         return found
 
 
@@ -271,7 +271,7 @@ class MemoryBackplane:
         await asyncio.sleep(0)
         found = self.store.log(log)
         if found is None:
-            raise LogGap("the log is not open")
+            raise LogGap(f"{log} is not open")
         if ttl_ms is not None and found.deadline < self.store.deadline(ttl_ms // 2):
             found.deadline = self.store.deadline(ttl_ms)
         return found.after(after, limit)

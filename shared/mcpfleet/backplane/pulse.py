@@ -1,0 +1,182 @@
+"""The pulse: every process says every few seconds that it lives, and listens whether it can hear itself.
+
+One log carries the beats of the whole fleet. Reading it tells who is alive, how many, and with which registries. And
+since the append goes through the command connection and its bell comes through the other one, a process that does not
+hear itself has gone deaf, however alive that connection looks.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+import msgspec
+
+from mcpfleet.backplane.base import Backplane, Bell, Position
+from mcpfleet.backplane.contact import Contact
+from mcpfleet.backplane.stored import pack, unpack
+from mcpfleet.errors import LogGap, LogGone, Unavailable, UnknownFormat
+
+FLEET: Final = "fleet/beats"
+PERIOD_SECONDS: Final = 5.0
+DEAF_AFTER: Final = 2
+"""So many beats unheard in a row: the bells' connection is replaced."""
+
+_TTL: Final = 600.0
+_KEEP: Final = 10_000
+_NO_POLL: Final = 3600.0  # a bell that rings by itself proves nothing
+
+
+class Beat(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a process says of itself."""
+
+    process: str
+    version: str
+    fingerprint: str
+    """Tells one registry from another: processes with equal ones serve the same lists."""
+    load: float
+    leaving: bool = False
+
+
+@runtime_checkable
+class Reconnectable(Protocol):
+    """A backplane whose bells come through a connection that can be replaced."""
+
+    async def reconnect(self) -> None:
+        """Replace the connection that bells come through, and ring them all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    beat: Beat
+    at: float
+
+
+class Pulse:
+    """Beats, listens and knows the fleet; `run` it as a task of the process, beside the keeper of `contact`."""
+
+    def __init__(
+        self,
+        backplane: Backplane,
+        contact: Contact,
+        beat: Callable[[], Beat],
+        *,
+        lease: float,
+        period: float = PERIOD_SECONDS,
+        on_change: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`beat` says what to tell the fleet; `on_change` is called when `fingerprints` has changed."""
+        self._backplane = backplane
+        self._contact = contact
+        self._beat = beat
+        self._lease = lease
+        self._period = period
+        self._on_change = on_change
+        self._clock = clock
+        self._members: dict[str, _Heard] = {}
+        self._heard_at = clock()
+        self._unheard = 0
+        self._leaving = False
+        self._at: Position | None = None
+        self._known = frozenset({beat().fingerprint})
+
+    @property
+    def members(self) -> list[Beat]:
+        """The last beat of every process that is alive, as far as this one knows; in an outage, as it last knew."""
+        return [heard.beat for heard in self._members.values()]
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """The registries that the living processes serve."""
+        return frozenset(heard.beat.fingerprint for heard in self._members.values())
+
+    @property
+    def healthy(self) -> bool:
+        """False while this process stays deaf, for a lease time after its bells' connection was replaced."""
+        return self._unheard * self._period <= DEAF_AFTER * self._period + self._lease
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the fleet was heard lately: a process that has just woken up must not trust what it remembers."""
+        return self._clock() - self._heard_at <= self._period + self._lease / 2
+
+    async def run(self) -> None:
+        """Beat and listen until cancelled."""
+        async with self._backplane.watch(FLEET, poll=_NO_POLL) as bell, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._listen(bell))
+            tasks.create_task(self._go_on())
+
+    async def leave(self) -> None:
+        """Tell the fleet at once that this process goes; if the store is away, silence will tell."""
+        self._leaving = True
+        with suppress(Unavailable):
+            await self._say()
+
+    async def _listen(self, bell: Bell) -> None:
+        while True:
+            await bell.rung()
+            self._heard_at = self._clock()
+
+    async def _go_on(self) -> None:
+        while True:
+            said: float | None = self._clock()
+            try:
+                await self._say()
+                await self._read()
+            except Unavailable:
+                self._contact.lost()
+                said = None  # away is not deaf
+            await asyncio.sleep(self._period)
+            if said is not None:
+                await self._judge(heard=self._heard_at >= said)
+
+    async def _say(self) -> None:
+        data = pack(msgspec.structs.replace(self._beat(), leaving=self._leaving))
+        if self._at is None:
+            self._at = await self._open()
+        try:
+            await self._backplane.append(FLEET, data, ttl=_TTL, keep=_KEEP)
+        except LogGone:
+            self._at = await self._open()
+            await self._backplane.append(FLEET, data, ttl=_TTL, keep=_KEEP)
+
+    async def _open(self) -> Position:
+        # Where the log was, history may have been lost, and leases with it.
+        self._contact.lost()
+        return await self._backplane.open(FLEET, ttl=_TTL)
+
+    async def _read(self) -> None:
+        """Take note of everybody's beats; who was silent for long is gone, unless nobody could be heard."""
+        try:
+            while self._at is not None and (entries := await self._backplane.read(FLEET, after=self._at)):
+                self._at = entries[-1].position
+                for entry in entries:
+                    self._note(entry.data)
+        except LogGap:
+            self._at = await self._open()
+        if self._contact.unbroken_for(self._lease):
+            silent_since = self._clock() - self._period - self._lease
+            self._members = {name: heard for name, heard in self._members.items() if heard.at > silent_since}
+        if self.fingerprints != self._known:
+            self._known = self.fingerprints
+            self._on_change()
+
+    def _note(self, data: bytes) -> None:
+        try:
+            beat = unpack(Beat, data)
+        except UnknownFormat:
+            return  # of a newer version; its process will be counted by those who can read it
+        if beat.leaving:
+            self._members.pop(beat.process, None)
+        else:
+            self._members[beat.process] = _Heard(beat, self._clock())
+
+    async def _judge(self, *, heard: bool) -> None:
+        self._unheard = 0 if heard else self._unheard + 1
+        if self._unheard >= DEAF_AFTER and isinstance(self._backplane, Reconnectable):
+            with suppress(Unavailable):
+                await self._backplane.reconnect()

@@ -1,0 +1,34 @@
+"""One HTTP request, sorted: `classify` turns (method, headers, body) into what the engine serves, or a `Rejected`."""
+
+from mcpfleet.protocol.inbound.arrivals import (
+    Accepted,
+    Initialize,
+    LegacyEnd,
+    LegacyPost,
+    LegacyStream,
+    Limits,
+    ModernNotification,
+    ModernRequest,
+)
+from mcpfleet.protocol.inbound.door import classify
+from mcpfleet.protocol.inbound.envelope import progress_token, read_envelope
+from mcpfleet.protocol.inbound.legacy import refuse_batch
+from mcpfleet.protocol.inbound.rejected import HTTP_STATUS, Rejected, status_of
+
+__all__ = [
+    "HTTP_STATUS",
+    "Accepted",
+    "Initialize",
+    "LegacyEnd",
+    "LegacyPost",
+    "LegacyStream",
+    "Limits",
+    "ModernNotification",
+    "ModernRequest",
+    "Rejected",
+    "classify",
+    "progress_token",
+    "read_envelope",
+    "refuse_batch",
+    "status_of",
+]

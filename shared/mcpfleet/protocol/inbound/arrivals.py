@@ -1,0 +1,95 @@
+"""What a request can be, once it has passed the door."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
+from mcpfleet.protocol.negotiation import OFFERED
+from mcpfleet.protocol.revisions import Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a client may ask a process to read; sizes of bodies are bounded before this."""
+
+    max_depth: int = 64
+    max_batch: int = 100
+    max_session_id: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ModernRequest:
+    """A request that says all about its sender itself ("Overview", section "_meta")."""
+
+    revision: Revision
+    request: Request
+    client_info: Mapping[str, Any] | None
+    client_capabilities: Mapping[str, Any]
+    log_level: str | None = None
+    progress_token: RequestId | None = None
+    accepts: frozenset[str] = OFFERED
+
+
+@dataclass(frozen=True, slots=True)
+class ModernNotification:
+    """A notification by itself: answered 202, whatever becomes of it."""
+
+    revision: Revision
+    notification: Notification
+
+
+@dataclass(frozen=True, slots=True)
+class Initialize:
+    """The legacy handshake, with parameters of the right types ("Lifecycle", section "Initialization")."""
+
+    request: Request
+    accepts: frozenset[str] = OFFERED
+
+    @property
+    def requested(self) -> str:
+        """The version that the client asks for, known here or not."""
+        version: str = self.request.params["protocolVersion"]
+        return version
+
+    @property
+    def client_info(self) -> Mapping[str, Any]:
+        """Who the client says it is."""
+        info: Mapping[str, Any] = self.request.params["clientInfo"]
+        return info
+
+    @property
+    def client_capabilities(self) -> Mapping[str, Any]:
+        """What the client says it can do."""
+        capabilities: Mapping[str, Any] = self.request.params["capabilities"]
+        return capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyPost:
+    """One body of a session, which may not exist; `header_revision` is None when the client did not name one."""
+
+    session_id: str
+    header_revision: Revision | None
+    message: Request | Notification | Reply | Failure | Batch
+    accepts: frozenset[str] = OFFERED
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyStream:
+    """A GET: a session's own stream, or with `last_event_id` any stream of it taken up again."""
+
+    session_id: str
+    header_revision: Revision | None
+    last_event_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyEnd:
+    """A DELETE: the client needs the session no more."""
+
+    session_id: str
+    header_revision: Revision | None
+
+
+Accepted = ModernRequest | ModernNotification | Initialize | LegacyPost | LegacyStream | LegacyEnd

@@ -1,0 +1,76 @@
+"""The ladder of a legacy request: the handshake, and what belongs to a session."""
+
+from mcpfleet.protocol.headers import LAST_EVENT_ID, MCP_SESSION_ID, Headers
+from mcpfleet.protocol.inbound.arrivals import Initialize, LegacyEnd, LegacyPost, LegacyStream, Limits
+from mcpfleet.protocol.inbound.envelope import capability_fault
+from mcpfleet.protocol.inbound.rejected import Rejected, invalid_params, invalid_request
+from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
+from mcpfleet.protocol.revisions import Revision
+
+_INITIALIZE = "initialize"
+
+
+def classify_post(
+    message: Request | Notification | Reply | Failure | Batch,
+    named: Revision | None,
+    headers: Headers,
+    accepts: frozenset[str],
+    limits: Limits,
+) -> Initialize | LegacyPost | Rejected:
+    """Sort one body; a batch whose revision only the session knows is left to `refuse_batch`."""
+    if isinstance(message, Request) and message.method == _INITIALIZE:
+        return _handshake(message, accepts)
+    if isinstance(message, Batch):
+        refusal = _check_batch(message, named)
+        if refusal is not None:
+            return refusal
+    session_id = _session(headers, limits, message.id if isinstance(message, Request) else None)
+    return session_id if isinstance(session_id, Rejected) else LegacyPost(session_id, named, message, accepts)
+
+
+def classify_stream(named: Revision | None, headers: Headers, limits: Limits) -> LegacyStream | Rejected:
+    """A GET of a session."""
+    session_id = _session(headers, limits)
+    if isinstance(session_id, Rejected):
+        return session_id
+    return LegacyStream(session_id, named, headers.get(LAST_EVENT_ID))
+
+
+def classify_end(named: Revision | None, headers: Headers, limits: Limits) -> LegacyEnd | Rejected:
+    """A DELETE of a session."""
+    session_id = _session(headers, limits)
+    return session_id if isinstance(session_id, Rejected) else LegacyEnd(session_id, named)
+
+
+def refuse_batch(revision: Revision) -> Rejected | None:
+    """The refusal of a batch in a session of this revision; None where batches exist."""
+    return None if revision.batches else invalid_request("batch", "this protocol version has no batches")
+
+
+def _check_batch(batch: Batch, named: Revision | None) -> Rejected | None:
+    if any(isinstance(message, Request) and message.method == _INITIALIZE for message in batch.messages):
+        return invalid_request("batch", "initialize is not part of a batch")
+    return None if named is None else refuse_batch(named)
+
+
+def _handshake(request: Request, accepts: frozenset[str]) -> Initialize | Rejected:
+    params = request.params
+    if type(params.get("protocolVersion")) is not str:
+        return invalid_params("protocolVersion is not a string", request.id)
+    for name in ("capabilities", "clientInfo"):
+        if type(params.get(name)) is not dict:
+            return invalid_params(f"{name} is not an object", request.id)
+    fault = capability_fault(params["capabilities"])
+    return Initialize(request, accepts) if fault is None else invalid_params(f"capabilities: {fault}", request.id)
+
+
+def _session(headers: Headers, limits: Limits, request_id: RequestId | None = None) -> str | Rejected:
+    """The session id: visible ASCII (Transports, "Session Management"); 404 is left to mean "no such session"."""
+    session_id = headers.get(MCP_SESSION_ID)
+    if session_id is None:
+        return invalid_request("session-required", f"{MCP_SESSION_ID} is missing; send initialize first", request_id)
+    if headers.disagree(MCP_SESSION_ID):
+        return invalid_request("session-malformed", f"{MCP_SESSION_ID} is given more than once", request_id)
+    if not 0 < len(session_id) <= limits.max_session_id or not all("!" <= char <= "~" for char in session_id):
+        return invalid_request("session-malformed", f"{MCP_SESSION_ID} is not a session id", request_id)
+    return session_id

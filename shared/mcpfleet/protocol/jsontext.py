@@ -1,0 +1,107 @@
+"""JSON text, read and written strictly: what one peer reads, every other peer reads the same.
+
+Refused on reading: a member named twice in one object, numbers beyond a double's range, NaN and Infinity, text that is
+not UTF-8, lone surrogates, and nesting beyond a bound that is checked before anything is decoded. Integers keep every
+digit (up to the interpreter's limit of 4300). Never written: NaN and Infinity.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from mcpfleet.errors import McpFleetError
+
+_DECODER: Final = msgspec.json.Decoder()
+_ENCODER: Final = msgspec.json.Encoder()
+
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+"""A string, or an unterminated one up to the end of the text; possessive, so linear on any input."""
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_AS_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
+
+
+class NotJson(McpFleetError, ValueError):
+    """A text that is not JSON as this module reads it, or a value that JSON cannot carry."""
+
+
+class TooDeep(NotJson):
+    """Arrays and objects are nested deeper than allowed."""
+
+
+class RepeatedName(NotJson):
+    """An object names a member twice, so that two readers may see two values."""
+
+
+def loads(text: bytes, *, max_depth: int = 64) -> Any:
+    """Read one JSON value; anything that another reader might read differently raises `NotJson`."""
+    if text.count(b"[") + text.count(b"{") > max_depth:
+        _check_depth(text, max_depth)
+    try:
+        value = _DECODER.decode(text)
+        if _ENCODER.encode(value) == text:
+            return value
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise NotJson(str(error)) from None
+    # A text that its own value encodes to cannot hide a repeated name; any other text is counted.
+    if _members(value) != _STRING.sub(b"", text).count(b":"):
+        raise RepeatedName("an object names a member twice")
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """Write one JSON value without blanks; a value that JSON cannot carry, such as NaN, raises `NotJson`."""
+    try:
+        text = _ENCODER.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise NotJson(f"{type(error).__name__}: {error}") from error
+    # The encoder writes a number that is not finite as null, so only a text with a null can hide one.
+    if b"null" in text and not all(map(math.isfinite, _floats(msgspec.to_builtins(value, enc_hook=_written)))):
+        raise NotJson("a number is not finite (NaN or Infinity)")
+    return text
+
+
+def _check_depth(text: bytes, max_depth: int) -> None:
+    """Raise `TooDeep` if brackets outside strings nest deeper: each round takes the innermost pairs away."""
+    brackets = _STRING.sub(b"", text).translate(_AS_SQUARE, _NOT_BRACKETS)
+    for _ in range(max_depth):
+        if not brackets:
+            return
+        brackets = brackets.replace(b"[]", b"")
+    if brackets.count(b"[") != brackets.count(b"]"):
+        raise NotJson("brackets are not balanced")
+    if brackets:
+        raise TooDeep(f"nested deeper than {max_depth} levels")
+
+
+def _members(value: Any) -> int:
+    """How many members all objects in the value have."""
+    count = 0
+    rest = [value]
+    while rest:
+        node = rest.pop()
+        if type(node) is dict:
+            count += len(node)
+            rest.extend(node.values())
+        elif type(node) is list:
+            rest.extend(node)
+    return count
+
+
+def _written(_raw: Any) -> None:
+    """Stand in for a `msgspec.Raw`, the only thing the encoder takes and `to_builtins` does not: text of `dumps`."""
+
+
+def _floats(value: Any) -> Iterator[float]:
+    """Every float in a value made of builtins."""
+    rest = [value]
+    while rest:
+        node = rest.pop()
+        if type(node) is dict:
+            rest.extend(node.values())
+        elif isinstance(node, list | tuple):
+            rest.extend(node)
+        elif isinstance(node, float):
+            yield node

@@ -1,0 +1,105 @@
+"""Content blocks, and what describes them ("Tools", section "Tool Result")."""
+
+import base64
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+
+class Annotations(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """For whom a thing is, how much it matters (0 to 1), and when it last changed (ISO 8601)."""
+
+    audience: tuple[Literal["user", "assistant"], ...] | None = None
+    priority: float | None = None
+    last_modified: str | None = None
+
+
+class Icon(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An image that stands for a thing, by an https or data URI."""
+
+    src: str
+    mime_type: str | None = None
+    sizes: tuple[str, ...] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+
+class TextContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="text"):
+    """Text."""
+
+    text: str
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class ImageContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="image"):
+    """An image; `data` is base64, see `of`."""
+
+    data: str
+    mime_type: str
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    @classmethod
+    def of(cls, data: bytes, mime_type: str, *, annotations: Annotations | None = None) -> "ImageContent":
+        """An image from its bytes."""
+        return cls(base64.b64encode(data).decode(), mime_type, annotations)
+
+
+class AudioContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="audio"):
+    """Sound; `data` is base64, see `of`."""
+
+    data: str
+    mime_type: str
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    @classmethod
+    def of(cls, data: bytes, mime_type: str, *, annotations: Annotations | None = None) -> "AudioContent":
+        """Sound from its bytes."""
+        return cls(base64.b64encode(data).decode(), mime_type, annotations)
+
+
+class ResourceContents(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What is at a URI: either `text`, or `blob` in base64; see `of`."""
+
+    uri: str
+    text: str | None = None
+    blob: str | None = None
+    mime_type: str | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    def __post_init__(self) -> None:
+        if (self.text is None) == (self.blob is None):
+            raise ValueError("a resource has either text or a blob")
+
+    @classmethod
+    def of(cls, uri: str, data: str | bytes, mime_type: str | None = None) -> "ResourceContents":
+        """A text, or a blob from its bytes."""
+        if isinstance(data, str):
+            return cls(uri, text=data, mime_type=mime_type)
+        return cls(uri, blob=base64.b64encode(data).decode(), mime_type=mime_type)
+
+
+class EmbeddedResource(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="resource"):
+    """A resource, given with the result."""
+
+    resource: ResourceContents
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class ResourceLink(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="resource_link"):
+    """A resource that the client may read; before it existed, clients get its URI as text."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    icons: tuple[Icon, ...] | None = None
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+ContentBlock = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink

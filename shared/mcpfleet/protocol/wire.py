@@ -1,0 +1,98 @@
+"""Results in the newest words, dressed for a revision: what it demands is added, what it lacks is taken away."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+from mcpfleet.protocol import older
+from mcpfleet.protocol.jsonrpc import (
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    MISSING_CLIENT_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+)
+from mcpfleet.protocol.messages import (
+    CallToolResult,
+    Cancelled,
+    DiscoverResult,
+    InitializeResult,
+    ListToolsResult,
+    LogMessage,
+    Progress,
+)
+from mcpfleet.protocol.meta import META, SERVER_INFO
+from mcpfleet.protocol.revisions import Era, Revision
+
+Result = CallToolResult | ListToolsResult | InitializeResult | DiscoverResult
+Notice = Progress | LogMessage | Cancelled
+
+COMPLETE: Final = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHint:
+    """How long (seconds) a result stays fresh, and whether others may be given it ("Caching")."""
+
+    ttl: float = 0.0
+    scope: Literal["public", "private"] = "private"
+
+
+def dress(
+    result: Result | Mapping[str, Any],
+    revision: Revision,
+    *,
+    server_info: Mapping[str, Any],
+    cache: CacheHint | None = None,
+    output_schema: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The result as this revision has it; a mapping is taken as it is but for what every result has.
+
+    `cache` is for the results that must carry a hint, `output_schema` is that of the called tool. An empty
+    `server_info` leaves the stamp out.
+    """
+    body: dict[str, Any] = msgspec.to_builtins(result) if isinstance(result, msgspec.Struct) else dict(result)
+    if revision.era is Era.MODERN:
+        return _stamped(body, server_info, cache)
+    for name in ("resultType", "ttlMs", "cacheScope"):
+        body.pop(name, None)
+    if isinstance(result, CallToolResult):
+        older.call(body, revision, output_schema)
+    elif isinstance(result, ListToolsResult):
+        body["tools"] = [older.tool(tool, revision) for tool in body["tools"]]
+    elif isinstance(result, InitializeResult):
+        older.initialize(body, revision)
+    return body
+
+
+def notice(params: Notice, revision: Revision) -> dict[str, Any]:
+    """The parameters of a notification as this revision has them."""
+    body: dict[str, Any] = msgspec.to_builtins(params)
+    if isinstance(params, Progress) and not revision.progress_message:
+        body.pop("message", None)
+    return body
+
+
+def renumber(code: int, revision: Revision) -> int:
+    """The revision's own code for an error; what only later revisions have a code for is an invalid request."""
+    if code == RESOURCE_NOT_FOUND:
+        return revision.resource_not_found
+    if revision.era is Era.LEGACY and code in _MODERN_CODES:
+        return INVALID_REQUEST
+    return code
+
+
+_MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
+
+
+def _stamped(body: dict[str, Any], server_info: Mapping[str, Any], cache: CacheHint | None) -> dict[str, Any]:
+    """Add what every modern result has; only a complete result may be cached."""
+    body.setdefault("resultType", COMPLETE)
+    if cache is not None and body["resultType"] == COMPLETE:
+        body["ttlMs"] = max(0, round(cache.ttl * 1000))
+        body["cacheScope"] = cache.scope
+    if server_info:
+        body[META] = {**(body.get(META) or {}), SERVER_INFO: server_info}
+    return body

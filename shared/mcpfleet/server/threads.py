@@ -1,0 +1,110 @@
+"""Synchronous functions run beside the event loop, in a bounded number of threads.
+
+The event loop counts who runs and who waits; the threads only run. So a caller that gives up leaves no work behind, and
+the queue between the two never holds more jobs than there are threads. The threads are daemons: a function that never
+returns does not keep the process alive.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from mcpfleet.errors import Overloaded
+
+LIMIT: Final = 40
+WAITING: Final = 200
+PATIENCE: Final = 30.0
+
+T = TypeVar("T")
+Job = Callable[[], None]
+
+
+class Threads:
+    """Runs up to `limit` functions at once; up to `waiting` more wait, each at most `patience` seconds.
+
+    For use from one event loop. Beyond these bounds `run` raises `Overloaded`.
+    """
+
+    def __init__(self, limit: int = LIMIT, waiting: int = WAITING, patience: float = PATIENCE) -> None:
+        self._limit = limit
+        self._waiting = waiting
+        self._patience = patience
+        self._places = asyncio.Semaphore(limit)
+        self._in_line = 0
+        self._running = 0
+        self._started = 0
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+
+    async def run(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        """Call the function in a thread, in a copy of the current `contextvars` context, and return what it returns.
+
+        Cancellation returns at once: a function that waits is not begun, one that runs goes on unheard and keeps its
+        thread until it ends.
+        """
+        await self._take_place()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        context = contextvars.copy_context()
+
+        def job() -> None:
+            value, error = None, None
+            try:
+                value = context.run(function, *args, **kwargs)
+            except BaseException as raised:  # noqa: BLE001 - the caller raises it again, on its own thread
+                error = raised
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._finish, answer, value, error)
+
+        self._jobs.put(job)
+        self._running += 1
+        if self._started < self._running:
+            self._started += 1
+            threading.Thread(target=_work, args=(self._jobs,), name=f"mcpfleet-{self._started}", daemon=True).start()
+        return await answer
+
+    def close(self) -> None:
+        """Let every thread end after what it runs now; nothing may be run afterwards."""
+        for _ in range(self._started):
+            self._jobs.put(None)
+
+    async def _take_place(self) -> None:
+        if self._places.locked() and self._in_line >= self._waiting:
+            raise Overloaded
+        self._in_line += 1
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._places.acquire()
+        except TimeoutError:
+            raise Overloaded from None
+        finally:
+            self._in_line -= 1
+
+    def _finish(self, answer: "asyncio.Future[Any]", value: Any, error: BaseException | None) -> None:
+        self._running -= 1
+        self._places.release()
+        if answer.cancelled():
+            return
+        if error is None:
+            answer.set_result(value)
+        elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt | asyncio.CancelledError):
+            # A future refuses the first, and the others would end the event loop or pass for the caller's own.
+            answer.set_exception(_Escaped(error))
+        else:
+            answer.set_exception(error)
+
+
+class _Escaped(RuntimeError):
+    """The function raised what may not leave its thread."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"the function raised {type(error).__name__}")
+        self.__cause__ = error
+
+
+def _work(jobs: "queue.SimpleQueue[Job | None]") -> None:
+    while (job := jobs.get()) is not None:
+        job()

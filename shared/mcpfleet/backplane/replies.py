@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.backplane.base import EMPTY, Backplane, Position, mint
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.follow import follow
@@ -27,8 +28,6 @@ ANSWER_TTL: Final = 300.0
 
 GRACE_SECONDS: Final = 60.0
 """For how long giving up is tried while the store is away."""
-
-_PAUSE: Final = 0.5
 
 _Result = TypeVar("_Result")
 
@@ -107,11 +106,12 @@ async def _gave_up_first(backplane: Backplane, question: str, mark: str) -> bool
     """Give up, however long the store is away (within grace); False if an answer was first."""
 
     async def persistently() -> bool:
+        backoff = Backoff()
         while True:
             try:
                 await _give_up(backplane, question, mark)
             except Unavailable:
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(backoff.pause())
             except LogMoved:
                 return False
             except LogGone as error:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
+from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.backplane.base import Backplane, Position, mint, sized
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.leases import Keeper, Lease
@@ -20,8 +21,6 @@ from mcpfleet.server.exchange import Delivery, Exchange, Piece, Record, Retentio
 
 MAX_QUEUED: Final = 64
 HOLD_SECONDS: Final = 60.0
-_FIRST_PAUSE: Final = 0.1
-_LONGEST_PAUSE: Final = 2.0
 
 _Result = TypeVar("_Result")
 
@@ -174,19 +173,19 @@ class CallStream:
 
     async def _persist(self, command: Callable[[], Awaitable[_Result]]) -> _Result:
         """The result of a command that may be sent twice, however long (up to `hold`) the store is away."""
+        backoff = Backoff()
         try:
             async with asyncio.timeout(self._hold):
-                for attempt in itertools.count():
+                while True:
                     try:
                         return await command()
                     except Unavailable:
                         self._keeper.contact.lost()
-                        await asyncio.sleep(min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE))
+                        await asyncio.sleep(backoff.pause())
         except TimeoutError:
             raise Unavailable(f"the store was away for {self._hold} seconds") from None
         except (LogMoved, LogGone) as error:
             raise CallEnded("the call was ended in its runner's place") from error
-        raise AssertionError("unreachable")
 
     async def _extend(self) -> bool:
         await self._backplane.open(self.exchange.log, ttl=self._retention.ttl, create=False)
@@ -208,7 +207,7 @@ async def read_call(
     A dead runner's call is ended here, with what `failure` makes of its request id. `LogGap`: the rest cannot be
     replayed.
     """
-    at, quiet = after, False
+    at, quiet, backoff = after, False, Backoff()
     async with backplane.watch(exchange.log, poll=keeper.period) as bell:
         while True:
             try:
@@ -218,8 +217,9 @@ async def read_call(
                     continue
             except Unavailable:
                 keeper.contact.lost()
-                await bell.rung()
+                await asyncio.sleep(backoff.pause())
                 continue
+            backoff.reset()
             for entry in entries:
                 at, piece = entry.position, unpack(Piece, entry.data)
                 yield Delivery(at, piece.body, piece.last)

@@ -1,0 +1,214 @@
+import asyncio
+
+import pytest
+
+from mcpfleet.backplane.leases import Keeper
+from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
+from mcpfleet.errors import LogGone, Unavailable
+from tests.clock import Clock
+
+KEY = "calls/one/alive"
+
+
+class Fleet:
+    """Two processes' keepers over one store, on one clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.store = MemoryStore(self.clock)
+        self.mine, self.other = (Keeper(MemoryBackplane(self.store), clock=self.clock) for _ in range(2))
+
+    async def pass_by(self, seconds: float, *awake: Keeper) -> None:
+        """Let time pass; the keepers that are awake make their rounds."""
+        until = self.clock() + seconds
+        while self.clock() < until:
+            for keeper in awake:
+                await keeper.round()
+            self.clock.pass_by(min(2.5, until - self.clock()))
+        for keeper in awake:
+            await keeper.round()
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet()
+
+
+async def test_a_lease_is_held_by_one(fleet: Fleet) -> None:
+    assert await fleet.mine.hold(KEY)
+    assert await fleet.other.hold(KEY) is None
+
+
+async def test_a_released_lease_is_free_at_once(fleet: Fleet) -> None:
+    lease = await fleet.mine.hold(KEY)
+    assert lease
+    await lease.release()
+    assert await fleet.other.hold(KEY)
+
+
+async def test_the_release_of_a_lease_that_another_took_leaves_it_to_the_other(fleet: Fleet) -> None:
+    lease = await fleet.mine.hold(KEY)
+    assert lease
+    await fleet.pass_by(8)
+    assert await fleet.other.hold(KEY)
+    await lease.release()
+    assert await fleet.mine.hold(KEY) is None
+
+
+async def test_a_lease_lasts_while_its_keeper_makes_its_rounds(fleet: Fleet) -> None:
+    await fleet.mine.hold(KEY)
+    await fleet.pass_by(3600, fleet.mine)
+    assert await fleet.other.hold(KEY) is None
+
+
+async def test_a_lease_outlives_its_process_by_the_lease_time_at_most(fleet: Fleet) -> None:
+    await fleet.mine.hold(KEY)
+    await fleet.pass_by(60, fleet.mine)
+    fleet.clock.pass_by(7.4)
+    assert await fleet.other.hold(KEY) is None
+    fleet.clock.pass_by(0.2)
+    assert await fleet.other.hold(KEY)
+
+
+async def test_a_dropped_lease_runs_out(fleet: Fleet) -> None:
+    lease = await fleet.mine.hold(KEY)
+    assert lease
+    lease.drop()
+    await fleet.pass_by(8, fleet.mine)
+    assert await fleet.other.hold(KEY)
+
+
+async def test_a_lease_that_vanished_is_re_taken_in_the_next_round_and_its_holder_is_told(fleet: Fleet) -> None:
+    lapses: list[str] = []
+    lease = await fleet.mine.hold(KEY)
+    assert lease
+    lease.on_lapse = lambda: lapses.append("lapsed")
+    await fleet.pass_by(5, fleet.mine)
+    assert lapses == []
+    await fleet.mine.backplane.delete(KEY)
+    await fleet.mine.round()
+    assert lapses == ["lapsed"]
+    assert not lease.lost.is_set()
+    assert await fleet.other.hold(KEY) is None
+
+
+async def test_a_lease_that_another_took_is_lost_and_renewed_no_more(fleet: Fleet) -> None:
+    lapses: list[str] = []
+    lease = await fleet.mine.hold(KEY)
+    assert lease
+    lease.on_lapse = lambda: lapses.append("lapsed")
+    fleet.clock.pass_by(8)
+    taken = await fleet.other.hold(KEY)
+    assert taken
+    await fleet.mine.round()
+    assert lease.lost.is_set()
+    assert lapses == ["lapsed"]
+    await taken.release()
+    await fleet.mine.round()
+    assert await fleet.other.hold(KEY)
+
+
+async def test_a_block_that_ends_releases_its_lease(fleet: Fleet) -> None:
+    lease = await fleet.mine.hold(KEY)
+    assert lease
+    async with lease:
+        assert await fleet.other.hold(KEY) is None
+    assert await fleet.other.hold(KEY)
+
+
+async def test_the_holder_of_a_lease_is_not_dead(fleet: Fleet) -> None:
+    await fleet.mine.hold(KEY)
+    await fleet.pass_by(30, fleet.mine, fleet.other)
+    assert not await fleet.other.dead(KEY)
+    assert not await fleet.mine.dead(KEY)
+
+
+async def test_a_holder_is_dead_once_its_lease_is_gone(fleet: Fleet) -> None:
+    await fleet.mine.hold(KEY)
+    await fleet.pass_by(30, fleet.mine, fleet.other)
+    await fleet.pass_by(7.4, fleet.other)
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(0.2, fleet.other)
+    assert await fleet.other.dead(KEY)
+
+
+async def test_nobody_is_dead_for_a_process_that_has_just_begun(fleet: Fleet) -> None:
+    await fleet.other.round()
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(7.4, fleet.other)
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(0.2, fleet.other)
+    assert await fleet.other.dead(KEY)
+
+
+async def test_nobody_is_dead_for_a_process_that_has_just_woken(fleet: Fleet) -> None:
+    await fleet.pass_by(30, fleet.other)
+    fleet.clock.pass_by(600)
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(5, fleet.other)
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(5, fleet.other)
+    assert await fleet.other.dead(KEY)
+
+
+async def test_a_touch_is_renewed_when_it_is_due_and_not_before(fleet: Fleet) -> None:
+    renewed: list[float] = []
+
+    async def renew() -> bool:
+        renewed.append(fleet.clock())
+        return True
+
+    began = fleet.clock()
+    with fleet.mine.touching(renew, every=450, on_gone=pytest.fail):
+        await fleet.pass_by(1800, fleet.mine)
+    assert [round(at - began) for at in renewed] == [450, 900, 1350, 1800]
+    await fleet.pass_by(1800, fleet.mine)
+    assert len(renewed) == 4
+
+
+@pytest.mark.parametrize("ending", ["false", "log gone"])
+async def test_what_is_gone_is_reported_once_and_touched_no_more(fleet: Fleet, ending: str) -> None:
+    calls: list[str] = []
+
+    async def renew() -> bool:
+        calls.append("renew")
+        if ending == "log gone":
+            raise LogGone("s/log")
+        return False
+
+    with fleet.mine.touching(renew, every=5, on_gone=lambda: calls.append("gone")):
+        await fleet.pass_by(30, fleet.mine)
+    assert calls == ["renew", "gone"]
+
+
+async def test_a_touch_that_fails_is_tried_again_in_the_next_round_and_breaks_contact(fleet: Fleet) -> None:
+    tried: list[float] = []
+
+    async def renew() -> bool:
+        tried.append(fleet.clock())
+        if len(tried) == 1:
+            raise Unavailable
+        return True
+
+    with fleet.mine.touching(renew, every=10, on_gone=pytest.fail):
+        await fleet.pass_by(10, fleet.mine)
+        assert not fleet.mine.contact.unbroken_for(0)
+        await fleet.pass_by(2.5, fleet.mine)
+    assert len(tried) == 2
+    assert fleet.mine.contact.unbroken_for(0)
+
+
+async def test_a_running_keeper_renews_by_itself() -> None:
+    store = MemoryStore()
+    keeper = Keeper(MemoryBackplane(store), lease=0.06)
+    renewed = asyncio.Event()
+
+    async def renew() -> bool:
+        renewed.set()
+        return True
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(keeper.run())
+        with keeper.touching(renew, every=0.1, on_gone=pytest.fail):
+            await renewed.wait()
+        running.cancel()

@@ -60,10 +60,10 @@ async def answer(backplane: Backplane, keeper: Keeper, question: str, asker: str
     packed = pack(Reply(data))
     mark = hashlib.sha256(packed).hexdigest()[:16]
     try:
-        end, dead = await asyncio.gather(backplane.open(question, ttl=ANSWER_TTL, create=False), keeper.dead(asker))
+        end = await backplane.open(question, ttl=ANSWER_TTL, create=False)
         if end.offset:
             return Verdict.REPEATED if end.mark == mark else Verdict.REFUSED
-        if dead:
+        if await keeper.dead(asker):
             return Verdict.REFUSED
         await settled(lambda: backplane.append(question, packed, ttl=ANSWER_TTL, keep=1, expect=EMPTY, mark=mark))
     except (LogGone, LogMoved):
@@ -81,24 +81,24 @@ async def await_answer(backplane: Backplane, question: str, start: Position, *, 
     try:
         try:
             async with asyncio.timeout(deadline):
-                return await _first(backplane, question, start, deadline)
+                reply = await _first(backplane, question, start, deadline + ANSWER_TTL)
         except TimeoutError:
             if await _gave_up_first(backplane, question, mark):
                 raise
-        return await _within_grace(_first(backplane, question, start, ANSWER_TTL))
+            reply = await _within_grace(_first(backplane, question, start, ANSWER_TTL))
     except asyncio.CancelledError:
         with suppress(Unavailable, LogGone, LogMoved):
             await settled(lambda: _give_up(backplane, question, mark))
         raise
+    if reply.answer is None:
+        raise TimeoutError("the question was given up before")
+    return reply.answer
 
 
-async def _first(backplane: Backplane, question: str, start: Position, ttl: float) -> bytes:
+async def _first(backplane: Backplane, question: str, start: Position, ttl: float) -> Reply:
     async with aclosing(follow(backplane, question, start, ttl=ttl)) as entries:
         async for entry in entries:
-            reply = unpack(Reply, entry.data)
-            if reply.answer is None:
-                raise TimeoutError("the question was given up before")
-            return reply.answer
+            return unpack(Reply, entry.data)
     raise LogGap("the question's log ended without an entry")
 
 

@@ -1,7 +1,135 @@
-"""What tests know about processes that are not their own children."""
+"""Real processes under test: started within a deadline, broken on purpose, never left behind."""
 
 import os
+import re
 import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from mcpfleet_service.tether import tethered
+
+START_SECONDS: Final = 20.0
+STOP_SECONDS: Final = 20.0
+ROOT: Final = Path(__file__).parents[1]
+_GREETING: Final = re.compile(r"mcpfleet serves (http://\S+)")
+
+
+class Serving:
+    """A command that serves HTTP and says so on standard output, in a session of its own.
+
+    Start it from the main thread: it dies with the thread that started it. As a context manager it ends with the block.
+    """
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
+        self.log = log
+        self.url = ""
+        with log.open("wb") as errors:
+            self._process = subprocess.Popen(
+                tethered(command),
+                env=environment(environ),
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        self._said_enough = threading.Event()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def await_greeting(self, within: float = START_SECONDS) -> Self:
+        """Return once it serves; fail with its log if it does not in time, or ends."""
+        self._said_enough.wait(within)
+        assert self.url, f"it does not serve (exit code {self.exit_code}):\n{self.log_tail()}"
+        return self
+
+    def terminate(self) -> None:
+        """Ask it to end (SIGTERM); does not wait."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C: SIGINT to it and all that it started; does not wait."""
+        os.killpg(self.pid, signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it without a word (SIGKILL), frozen or not."""
+        self._process.kill()
+        self.await_exit()
+
+    def freeze(self) -> None:
+        """Stop it where it is (SIGSTOP): connections stay open and nothing answers."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on (SIGCONT)."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def await_exit(self, within: float = STOP_SECONDS) -> int:
+        """Return its exit code; one that does not end in time is killed, and the test fails with its log."""
+        try:
+            code = self._process.wait(within)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise AssertionError(f"process {self.pid} did not end in {within:g} s:\n{self.log_tail()}") from None
+        finally:
+            self._listener.join(STOP_SECONDS)
+        return code
+
+    def stop(self) -> int:
+        """Ask it to end, wait, and return its exit code."""
+        self.thaw()
+        self.terminate()
+        return self.await_exit()
+
+    def log_tail(self, characters: int = 4000) -> str:
+        """The end of what it wrote to standard output and standard error."""
+        return self.log.read_text(errors="replace")[-characters:]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.exit_code is None:
+            self.kill()
+
+    def _listen(self) -> None:
+        """Copy standard output to the log, so that the pipe never fills, and find the greeting."""
+        assert self._process.stdout is not None
+        with self._process.stdout as lines, self.log.open("ab") as log:
+            for line in lines:
+                log.write(line)
+                log.flush()
+                found = _GREETING.search(line.decode(errors="replace"))
+                if found is not None:
+                    self.url = found[1]
+                    self._said_enough.set()
+        self._said_enough.set()
+
+
+def python(*arguments: str) -> list[str]:
+    """A command that runs this interpreter."""
+    return [sys.executable, *arguments]
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """This environment without settings of ours, but with these, and with the sources importable."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MCPFLEET_")}
+    return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **extra}
 
 
 def assert_ends(pid: int, within: float = 10) -> None:

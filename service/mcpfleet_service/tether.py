@@ -1,15 +1,18 @@
 """A child process that cannot outlive the process that started it."""
 
+import ctypes
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from multiprocessing import parent_process
 from typing import Final
 
-_LAUNCH: Final = """
+_PR_SET_PDEATHSIG: Final = 1
+_LAUNCH: Final = f"""
 import ctypes, os, signal, sys
 parent, *command = sys.argv[1:]
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+ctypes.CDLL(None).prctl({_PR_SET_PDEATHSIG}, signal.SIGKILL)
 if os.getppid() != int(parent):
     sys.exit("the parent died before its child began")
 os.execv(command[0], command)
@@ -27,3 +30,15 @@ def tethered(command: Sequence[str]) -> list[str]:
     # A new interpreter asks the kernel and then becomes the command: code between fork and exec (`preexec_fn`) may
     # deadlock once this process has threads.
     return [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid()), *command]
+
+
+def end_with_parent() -> None:
+    """In a process of `multiprocessing`: have Linux send it SIGTERM when its parent dies; elsewhere, and in a process
+    without such a parent, do nothing.
+    """
+    parent = parent_process()
+    if sys.platform != "linux" or parent is None:
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent.pid:
+        raise SystemExit("the parent died before its child began")

@@ -1,0 +1,106 @@
+"""The command line: `mcpfleet`."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from mcpfleet.errors import McpFleetError
+
+app = typer.Typer(
+    name="mcpfleet",
+    help="The MCP application server for Python.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run one command and exit: 0 after a clean end, 2 for what the user can put right, told in one line."""
+    try:
+        app(args)
+    except McpFleetError as refused:
+        _refuse(str(refused))
+
+
+def _refuse(why: str) -> NoReturn:
+    typer.echo(f"mcpfleet: {why}", err=True)
+    sys.exit(2)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mcpfleet {version('mcpfleet')}")
+        raise typer.Exit
+
+
+@app.callback()
+def mcpfleet(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """The MCP application server for Python."""
+
+
+@app.command()
+def serve(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:SERVER]", help="What to serve; without it, what installed packages register."),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Where to listen: MCPFLEET_HOST, else 127.0.0.1.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Where to listen; 0 takes a free port: MCPFLEET_PORT, else 8000.")
+    ] = None,
+    path: Annotated[str | None, typer.Option(help="The MCP endpoint: MCPFLEET_PATH, else /mcp.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many processes serve: MCPFLEET_WORKERS, else 1.")] = None,
+    redis_url: Annotated[
+        str | None,
+        typer.Option(
+            help="What the processes share: MCPFLEET_REDIS_URL. "
+            "Without it one process keeps everything in memory, and several share an embedded server."
+        ),
+    ] = None,
+    reload: Annotated[bool, typer.Option("--reload", help="Start again when the code changes (one process).")] = False,
+) -> None:
+    """Serve MCP over HTTP until SIGTERM or Ctrl-C."""
+    _require("service", "fastapi", "uvicorn")
+    from mcpfleet_service.serving import serve  # noqa: PLC0415  # needs the extra, and would slow `--help`
+    from mcpfleet_service.settings import Settings  # noqa: PLC0415  # likewise
+
+    given = {"APP": target, "HOST": host, "PORT": port, "PATH": path, "WORKERS": workers, "REDIS_URL": redis_url}
+    os.environ.update({f"MCPFLEET_{name}": str(value) for name, value in given.items() if value is not None})
+    settings = Settings.from_environment(os.environ)
+    if settings.redis_url is not None or settings.workers > 1:
+        _require("redis", "redis")
+    if reload and settings.workers > 1:
+        _refuse("--reload serves with one process: leave out --workers and MCPFLEET_WORKERS")
+    sys.path.insert(0, str(Path.cwd()))
+    if settings.app is not None and not reload:
+        _check(settings.app)
+    raise typer.Exit(serve(settings, reload=reload))
+
+
+def _check(target: str) -> None:
+    """Find the server in this process too: what is wrong with it is told once, before any process starts."""
+    from mcpfleet_service.target import load_server  # noqa: PLC0415  # it loads the whole engine
+
+    load_server(target)
+
+
+def _require(extra: str, *modules: str) -> None:
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        _refuse(f"{' and '.join(missing)} not installed; get what is missing with: pip install 'mcpfleet[{extra}]'")
+
+
+if __name__ == "__main__":
+    main()

@@ -28,7 +28,7 @@ class Serving:
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
         self.log = log
         self.url = ""
-        with log.open("wb") as errors:
+        with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 tethered(command),
                 env=environment(environ),

@@ -5,13 +5,12 @@ becomes a `Malformed`, which says what to answer, and never an exception.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
+from msgspec import Raw, Struct, field
 
 from mcpfleet.protocol import jsontext
-from mcpfleet.protocol.jsontext import NotJson
+from mcpfleet.protocol.jsontext import NotFinite, NotJson
 
 __all__ = [
     "HEADER_MISMATCH",
@@ -29,6 +28,7 @@ __all__ = [
     "Failure",
     "Malformed",
     "Message",
+    "NotFinite",
     "NotJson",
     "Notification",
     "Reply",
@@ -58,8 +58,7 @@ URL_ELICITATION_REQUIRED: Final = -32042
 RequestId = str | int
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """Expects a reply of the same id."""
 
     id: RequestId
@@ -67,24 +66,21 @@ class Request:
     params: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     """Expects nothing."""
 
     method: str
     params: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The result of a request."""
 
     id: RequestId
     result: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorObject:
+class ErrorObject(Struct, frozen=True):
     """What went wrong; `data` is None when it is absent."""
 
     code: int
@@ -92,16 +88,14 @@ class ErrorObject:
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """The error that a request ended with; `id` is None when the peer could not read it."""
 
     id: RequestId | None
     error: ErrorObject
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True):
     """No message: the code and words to answer, and the id if one could be read."""
 
     code: int
@@ -112,8 +106,7 @@ class Malformed:
 Message = Request | Notification | Reply | Failure
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """An array of messages, at least one; each is answered for itself, the malformed too."""
 
     messages: tuple[Message | Malformed, ...]
@@ -189,7 +182,7 @@ def _failure(error: Any, request_id: RequestId | None) -> Failure | Malformed:
 _NOTHING: Final = object()
 
 
-def encode_reply(request_id: RequestId, result: Mapping[str, Any] | msgspec.Raw) -> bytes:
+def encode_reply(request_id: RequestId, result: Mapping[str, Any] | Raw) -> bytes:
     """A result response; a value that JSON cannot carry raises `NotJson`. A `Raw` goes out as it is."""
     return jsontext.dumps({"jsonrpc": "2.0", "id": request_id, "result": result})
 

@@ -7,7 +7,9 @@ digit (up to the interpreter's limit of 4300). Never written: NaN and Infinity.
 
 import math
 import re
+from array import array
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +22,8 @@ _ENCODER: Final = msgspec.json.Encoder()
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 """A string, or an unterminated one up to the end of the text; possessive, so linear on any input."""
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
-_AS_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
+_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+"""A bracket as the step in depth that it makes, in signed bytes: 1 in, -1 out."""
 
 
 class NotJson(McpFleetError, ValueError):
@@ -35,6 +38,10 @@ class RepeatedName(NotJson):
     """An object names a member twice, so that two readers may see two values."""
 
 
+class NotFinite(NotJson):
+    """A value holds NaN or an infinity."""
+
+
 def loads(text: bytes, *, max_depth: int = 64) -> Any:
     """Read one JSON value; anything that another reader might read differently raises `NotJson`."""
     if text.count(b"[") + text.count(b"{") > max_depth:
@@ -45,8 +52,10 @@ def loads(text: bytes, *, max_depth: int = 64) -> Any:
             return value
     except (msgspec.DecodeError, RecursionError) as error:
         raise NotJson(str(error)) from None
-    # A text that its own value encodes to cannot hide a repeated name; any other text is counted.
-    if _members(value) != _STRING.sub(b"", text).count(b":"):
+    # A text that its own value encodes to cannot hide a repeated name. Any other has one if it has more colons outside
+    # strings than its value has members.
+    members = _members(value)
+    if members != text.count(b":") and members != _STRING.sub(b"", text).count(b":"):
         raise RepeatedName("an object names a member twice")
     return value
 
@@ -57,22 +66,24 @@ def dumps(value: Any) -> bytes:
         text = _ENCODER.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise NotJson(f"{type(error).__name__}: {error}") from error
-    # The encoder writes a number that is not finite as null, so only a text with a null can hide one.
+    # The encoder writes a number that is not finite as null, so only a text with a null can stand for one.
     if b"null" in text and not all(map(math.isfinite, _floats(msgspec.to_builtins(value, enc_hook=_written)))):
-        raise NotJson("a number is not finite (NaN or Infinity)")
+        raise NotFinite("a number is not finite (NaN or Infinity)")
     return text
 
 
+def plain(value: Any) -> Any:
+    """The value in JSON's own types; one that has no JSON form raises `NotJson` (NaN is left to `dumps`)."""
+    try:
+        return msgspec.to_builtins(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise NotJson(f"{type(error).__name__}: {error}") from error
+
+
 def _check_depth(text: bytes, max_depth: int) -> None:
-    """Raise `TooDeep` if brackets outside strings nest deeper: each round takes the innermost pairs away."""
-    brackets = _STRING.sub(b"", text).translate(_AS_SQUARE, _NOT_BRACKETS)
-    for _ in range(max_depth):
-        if not brackets:
-            return
-        brackets = brackets.replace(b"[]", b"")
-    if brackets.count(b"[") != brackets.count(b"]"):
-        raise NotJson("brackets are not balanced")
-    if brackets:
+    """Raise `TooDeep` if brackets outside strings nest deeper."""
+    brackets = _STRING.sub(b"", text).translate(_STEPS, _NOT_BRACKETS)
+    if max(accumulate(array("b", brackets)), default=0) > max_depth:
         raise TooDeep(f"nested deeper than {max_depth} levels")
 
 

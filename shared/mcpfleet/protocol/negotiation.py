@@ -3,12 +3,16 @@
 `Accept` is read leniently, since clients and proxies write it in many ways: whatever is acceptable is served.
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
+_MEDIA_RANGE: Final = re.compile(r"[^\s/]+/[^\s/]+")
+_ZERO_WEIGHT: Final = re.compile(r"q\s*=\s*0(\.0*)?")
+
 OFFERED: Final = frozenset({JSON, EVENT_STREAM})
 
 
@@ -24,36 +28,21 @@ def acceptable(accept_lines: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=128)
 def _acceptable(accept: str) -> frozenset[str]:
-    weights = dict(_ranges(accept))
-    if not weights:
-        return OFFERED
-    return frozenset(media_type for media_type in OFFERED if _weight(media_type, weights) > 0)
+    taken = dict(_ranges(accept))
+    return frozenset(offer for offer in OFFERED if _is_taken(offer, taken)) if taken else OFFERED
 
 
-def _weight(media_type: str, weights: dict[str, float]) -> float:
-    """The weight of the most specific range that matches."""
+def _is_taken(media_type: str, taken: dict[str, bool]) -> bool:
+    """What the most specific range that matches says; no when none does."""
     for media_range in (media_type, media_type.partition("/")[0] + "/*", "*/*"):
-        if media_range in weights:
-            return weights[media_range]
-    return 0.0
+        if media_range in taken:
+            return taken[media_range]
+    return False
 
 
-def _ranges(accept: str) -> Iterable[tuple[str, float]]:
-    """Each media range with its weight; what is no media range is passed over."""
-    for item in accept.split(","):
-        media_range, *parameters = (part.strip().lower() for part in item.split(";"))
-        type_, slash, subtype = media_range.partition("/")
-        if type_ and slash and subtype:
-            yield media_range, _quality(parameters)
-
-
-def _quality(parameters: list[str]) -> float:
-    """The weight among the parameters; 1 when there is none that can be read."""
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip() == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 1.0
-    return 1.0
+def _ranges(accept: str) -> Iterable[tuple[str, bool]]:
+    """Each media range and whether its weight is above zero; what is no media range is passed over."""
+    for item in accept.lower().split(","):
+        media_range, *parameters = (part.strip() for part in item.split(";"))
+        if _MEDIA_RANGE.fullmatch(media_range):
+            yield media_range, not any(map(_ZERO_WEIGHT.fullmatch, parameters))

@@ -32,7 +32,7 @@ def content(block: dict[str, Any], revision: Revision) -> dict[str, Any]:
     """One content block; a kind that the revision lacks becomes text."""
     kind = block["type"]
     if kind == "audio" and not revision.audio:
-        return _as_text(block, f"[audio, {block['mimeType']}: not supported by this protocol version]", revision)
+        return _as_text(block, f"[audio ({block['mimeType']}) left out: this protocol version has none]", revision)
     if kind == "resource_link" and not revision.resource_links:
         return _as_text(block, _link_text(block), revision)
     if kind == "resource" and not revision.content_meta:
@@ -77,7 +77,8 @@ def initialize(body: dict[str, Any], revision: Revision) -> None:
 def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of an object whose one property has the given schema; references inside still find their targets."""
     inner = schemas.moved(schema, f"#/properties/{WRAPPER}")
-    return {"type": "object", "properties": {WRAPPER: inner}, "required": [WRAPPER]}
+    dialect = {"$schema": inner.pop("$schema")} if "$schema" in inner else {}
+    return {**dialect, "type": "object", "properties": {WRAPPER: inner}, "required": [WRAPPER]}
 
 
 def _described(block: dict[str, Any], revision: Revision) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def encode(
     if retry_ms is not None:
         lines.append(b"retry: %d" % retry_ms)
     if data is not None:
-        lines.extend(b"data: " + line for line in _LINE_END.split(data))
+        lines.append(b"data: " + (_LINE_END.sub(b"\ndata: ", data) if b"\n" in data or b"\r" in data else data))
     return b"\n".join(lines) + b"\n\n"
 
 

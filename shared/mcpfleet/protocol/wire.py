@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from mcpfleet.protocol import older
+from mcpfleet.protocol import jsontext, older
 from mcpfleet.protocol.jsonrpc import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
@@ -51,9 +51,9 @@ def dress(
     """The result as this revision has it; a mapping is taken as it is but for what every result has.
 
     `cache` is for the results that must carry a hint, `output_schema` is that of the called tool. An empty
-    `server_info` leaves the stamp out.
+    `server_info` leaves the stamp out. A value that has no JSON form raises `NotJson`, here or when it is encoded.
     """
-    body: dict[str, Any] = msgspec.to_builtins(result) if isinstance(result, msgspec.Struct) else dict(result)
+    body: dict[str, Any] = jsontext.plain(result) if isinstance(result, msgspec.Struct) else dict(result)
     if revision.era is Era.MODERN:
         return _stamped(body, server_info, cache)
     for name in ("resultType", "ttlMs", "cacheScope"):
@@ -69,7 +69,7 @@ def dress(
 
 def notice(params: Notice, revision: Revision) -> dict[str, Any]:
     """The parameters of a notification as this revision has them."""
-    body: dict[str, Any] = msgspec.to_builtins(params)
+    body: dict[str, Any] = jsontext.plain(params)
     if isinstance(params, Progress) and not revision.progress_message:
         body.pop("message", None)
     return body

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping
 class Headers:
     """An immutable view of header lines that ignores the case of names and the blanks around values."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_first", "_more")
 
     def __init__(self, lines: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        found: dict[str, tuple[bytes, ...]] = {}
+        self._first: dict[bytes, bytes] = {}
+        self._more: list[tuple[bytes, bytes]] = []
         for name, value in lines:
-            key = name.decode("latin-1").lower()
-            found[key] = (*found.get(key, ()), value)
-        self._lines = found
+            key = name.lower()
+            if key in self._first:
+                self._more.append((key, value))
+            else:
+                self._first[key] = value
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Headers":
@@ -22,14 +25,24 @@ class Headers:
 
     def get(self, name: str) -> str | None:
         """The value of the first line of this name, or None."""
-        lines = self._lines.get(name.lower())
-        return lines[0].decode("latin-1").strip(" \t") if lines else None
+        value = self._first.get(name.lower().encode("latin-1"))
+        return None if value is None else _text(value)
 
     def all(self, name: str) -> tuple[str, ...]:
         """The values of all lines of this name, in order."""
-        return tuple(value.decode("latin-1").strip(" \t") for value in self._lines.get(name.lower(), ()))
+        first = self.get(name)
+        return () if first is None else (first, *self._repeats(name))
 
     def disagree(self, name: str) -> bool:
         """Whether lines of this name differ, so that one reader may see another value than the next."""
-        lines = self._lines.get(name.lower(), ())
-        return len(lines) > 1 and len(set(self.all(name))) > 1
+        return bool(self._more) and len(set(self.all(name))) > 1
+
+    def _repeats(self, name: str) -> list[str]:
+        if not self._more:
+            return []
+        key = name.lower().encode("latin-1")
+        return [_text(value) for other, value in self._more if other == key]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("latin-1").strip(" \t")

@@ -1,16 +1,16 @@
 """What a request can be, once it has passed the door."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
 from mcpfleet.protocol.negotiation import OFFERED
 from mcpfleet.protocol.revisions import Revision
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What a client may ask a process to read; sizes of bodies are bounded before this."""
 
     max_depth: int = 64
@@ -18,8 +18,7 @@ class Limits:
     max_session_id: int = 256
 
 
-@dataclass(frozen=True, slots=True)
-class ModernRequest:
+class ModernRequest(Struct, frozen=True):
     """A request that says all about its sender itself ("Overview", section "_meta")."""
 
     revision: Revision
@@ -31,16 +30,14 @@ class ModernRequest:
     accepts: frozenset[str] = OFFERED
 
 
-@dataclass(frozen=True, slots=True)
-class ModernNotification:
+class ModernNotification(Struct, frozen=True):
     """A notification by itself: answered 202, whatever becomes of it."""
 
     revision: Revision
     notification: Notification
 
 
-@dataclass(frozen=True, slots=True)
-class Initialize:
+class Initialize(Struct, frozen=True):
     """The legacy handshake, with parameters of the right types ("Lifecycle", section "Initialization")."""
 
     request: Request
@@ -65,8 +62,7 @@ class Initialize:
         return capabilities
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyPost:
+class LegacyPost(Struct, frozen=True):
     """One body of a session, which may not exist; `header_revision` is None when the client did not name one."""
 
     session_id: str
@@ -75,8 +71,7 @@ class LegacyPost:
     accepts: frozenset[str] = OFFERED
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyStream:
+class LegacyStream(Struct, frozen=True):
     """A GET: a session's own stream, or with `last_event_id` any stream of it taken up again."""
 
     session_id: str
@@ -84,8 +79,7 @@ class LegacyStream:
     last_event_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyEnd:
+class LegacyEnd(Struct, frozen=True):
     """A DELETE: the client needs the session no more."""
 
     session_id: str

@@ -1,9 +1,10 @@
 """A refusal as a value: the HTTP status and the JSON-RPC error that say why a request is not served."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcpfleet.protocol import revisions
 from mcpfleet.protocol.jsonrpc import (
@@ -40,8 +41,7 @@ def status_of(code: int, era: Era) -> int:
     return HTTP_STATUS.get(code, 200) if era is Era.MODERN else 200
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """Why a request is refused; nothing was created, and nothing will be."""
 
     status: int

@@ -1,6 +1,7 @@
 """Content blocks, and what describes them ("Tools", section "Tool Result")."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -9,7 +10,7 @@ from msgspec import Struct, field
 class Annotations(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """For whom a thing is, how much it matters (0 to 1), and when it last changed (ISO 8601)."""
 
-    audience: tuple[Literal["user", "assistant"], ...] | None = None
+    audience: Sequence[Literal["user", "assistant"]] | None = None
     priority: float | None = None
     last_modified: str | None = None
 
@@ -19,7 +20,7 @@ class Icon(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 
     src: str
     mime_type: str | None = None
-    sizes: tuple[str, ...] | None = None
+    sizes: Sequence[str] | None = None
     theme: Literal["light", "dark"] | None = None
 
 
@@ -97,7 +98,7 @@ class ResourceLink(Struct, frozen=True, omit_defaults=True, rename="camel", tag_
     description: str | None = None
     mime_type: str | None = None
     size: int | None = None
-    icons: tuple[Icon, ...] | None = None
+    icons: Sequence[Icon] | None = None
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 

@@ -1,5 +1,6 @@
 """Who the two sides are and what they can do ("Lifecycle"; "Discovery")."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -15,7 +16,7 @@ class Implementation(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
     title: str | None = None
     description: str | None = None
     website_url: str | None = None
-    icons: tuple[Icon, ...] | None = None
+    icons: Sequence[Icon] | None = None
 
 
 class ListChangedCapability(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -56,7 +57,7 @@ class InitializeResult(Struct, frozen=True, kw_only=True, omit_defaults=True, re
 class DiscoverResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The modern answer to the same question; the server's name is in `_meta`, as in every modern result."""
 
-    supported_versions: tuple[str, ...]
+    supported_versions: Sequence[str]
     capabilities: ServerCapabilities
     instructions: str | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")

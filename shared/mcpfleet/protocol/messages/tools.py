@@ -1,5 +1,6 @@
 """Tools: what is listed of them and what calling them gives ("Tools")."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -26,14 +27,14 @@ class Tool(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
     annotations: ToolAnnotations | None = None
-    icons: tuple[Icon, ...] | None = None
+    icons: Sequence[Icon] | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
 class ListToolsResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """One page of tools; `next_cursor` is absent on the last."""
 
-    tools: tuple[Tool, ...]
+    tools: Sequence[Tool]
     next_cursor: str | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
@@ -41,7 +42,7 @@ class ListToolsResult(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 class CallToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What a tool says: blocks for people and models, and one JSON value (null is one) for programs."""
 
-    content: tuple[ContentBlock, ...]
+    content: Sequence[ContentBlock]
     structured_content: Any | UnsetType = UNSET
     is_error: bool = False
     meta: dict[str, Any] | None = field(default=None, name="_meta")

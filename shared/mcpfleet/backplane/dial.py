@@ -1,0 +1,106 @@
+"""Connections to Redis: made by redis-py, which knows URLs, TLS and logging in, and used by us one command at a time.
+
+What leaves this module has types of ours; of redis-py the rest of the backplane knows its exceptions only.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+from hiredis import pack_command
+from redis.asyncio.connection import Connection as TcpConnection
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, BusyLoadingError, RedisError, ResponseError
+
+from mcpfleet.errors import SettingsError
+
+Argument: TypeAlias = bytes | int
+Reply: TypeAlias = bytes | int | list["Reply"] | None
+
+REFUSALS: Final = (ResponseError, BusyLoadingError, AuthenticationError)
+"""What redis-py raises for a reply that is an error; its other exceptions mean that there will be no reply."""
+
+
+class Connection(Protocol):
+    """The part of redis-py's connection that we use."""
+
+    async def connect(self) -> None:
+        """Connect, log in and select the database."""
+        ...
+
+    async def disconnect(self, nowait: bool = False) -> None:
+        """Close the socket."""
+        ...
+
+    async def send_packed_command(self, command: Iterable[bytes], check_health: bool = True) -> None:
+        """Write all pieces at once."""
+        ...
+
+    async def read_response(
+        self, disable_decoding: bool = False, timeout: float | None = None, *, disconnect_on_error: bool = True
+    ) -> Reply:
+        """Wait for the next reply; raise it if it is an error."""
+        ...
+
+
+Dial: TypeAlias = Callable[[], Connection]
+"""Makes a connection that is not yet connected. One that asks Sentinel for its address would fit here."""
+
+
+def packed(*arguments: Argument) -> bytes:
+    """A command as it goes over the wire."""
+    command: bytes = pack_command(cast("Any", arguments))  # its stub asks for a tuple of exactly one
+    return command
+
+
+async def reply_on(connection: Connection) -> Reply:
+    """The next reply, however long it takes; raise it if it is an error."""
+    return await connection.read_response(disable_decoding=True, timeout=math.inf, disconnect_on_error=False)
+
+
+async def exchange(connection: Connection, *commands: tuple[Argument, ...]) -> list[Reply | RedisError]:
+    """Send commands in one write on a connection that nobody else uses; return the replies, errors among them."""
+    await connection.send_packed_command([packed(*command) for command in commands], check_health=False)
+    replies: list[Reply | RedisError] = []
+    for _ in commands:
+        try:
+            replies.append(await reply_on(connection))
+        except REFUSALS as refusal:
+            replies.append(refusal)
+    return replies
+
+
+def dialer(url: str, *, timeout: float, name: str) -> Dial:
+    """Return a `Dial` for the server at a `redis://`, `rediss://` or `unix://` URL; its clients bear the name.
+
+    Nothing is ever retried by redis-py, whatever the URL asks for: a command that is sent twice may happen twice.
+    `timeout` bounds opening the socket, in seconds. A URL that cannot be used raises `SettingsError`.
+    """
+    try:
+        options: dict[str, Any] = {**parse_url(url)}
+    except ValueError as error:
+        raise SettingsError(f"the Redis URL cannot be used: {error}") from None
+    options.pop("max_connections", None)  # of a pool, which there is none
+    connection_class = options.pop("connection_class", TcpConnection)
+    options |= {
+        "client_name": name,
+        "decode_responses": False,
+        "health_check_interval": 0,
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "retry_on_error": [],
+        "retry_on_timeout": False,
+        "socket_connect_timeout": timeout,
+        "socket_timeout": None,  # a deadline belongs to a command, not to a socket that many share
+    }
+
+    def dial() -> Connection:
+        return cast("Connection", connection_class(**options))
+
+    try:
+        dial()
+    except TypeError as error:
+        raise SettingsError(f"the Redis URL has an option that cannot be used: {error}") from None
+    return dial

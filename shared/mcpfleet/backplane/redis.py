@@ -1,0 +1,251 @@
+"""The backplane on Redis: the eight verbs as commands and scripts, and the tasks that keep its connections.
+
+A process has one connection for commands, one for bells, and with a durability one to settle on. None of this module's
+verbs ever sends a write twice; `link` says what becomes of a command when a connection is lost.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import NoReturn, Self
+
+from mcpfleet.backplane.background import background
+from mcpfleet.backplane.base import (
+    ABSENT,
+    ANYTHING,
+    EMPTY,
+    READ_BYTES,
+    Bell,
+    CellExpectation,
+    Entry,
+    LogExpectation,
+    Position,
+    at_least_one,
+    checked_mark,
+    checked_member,
+    checked_scope,
+    milliseconds,
+    mint,
+    sized,
+)
+from mcpfleet.backplane.dial import Argument, Reply, dialer
+from mcpfleet.backplane.greeting import Greeting
+from mcpfleet.backplane.layout import Layout
+from mcpfleet.backplane.link import Link, Refused
+from mcpfleet.backplane.reconnect import Session, stay_connected
+from mcpfleet.backplane.scripts import Script, Scripts
+from mcpfleet.backplane.serverinfo import Durability
+from mcpfleet.backplane.settlement import Settlement
+from mcpfleet.backplane.switchboard import Switchboard
+from mcpfleet.errors import BackplaneError, LogGap, LogGone, LogMoved, NameRefused, SettingsError
+
+
+class RedisBackplane:
+    """One process's view of a namespace in Redis; `RedisBackplane.at` makes it."""
+
+    def __init__(
+        self, link: Link, switchboard: Switchboard, layout: Layout, scripts: Scripts, settlement: Settlement | None
+    ) -> None:
+        self.link = link
+        self.switchboard = switchboard
+        self.layout = layout
+        self._scripts = scripts
+        self._settlement = settlement
+        self._tasks: Sequence[asyncio.Task[NoReturn]] = ()
+
+    @classmethod
+    @asynccontextmanager
+    async def at(
+        cls,
+        url: str,
+        *,
+        namespace: str,
+        durability: str = "none",
+        command_timeout: float = 0.8,
+        connect_timeout: float = 2.0,
+        settle_timeout: float = 2.0,
+        max_commands: int = 10_000,
+    ) -> AsyncIterator[Self]:
+        """Use the Redis at a URL for the time of the block.
+
+        Enters once the first attempt to connect was made, successful or not: an outage at the start is an outage like
+        any other. A URL, namespace or durability (`none`, `replicas:N` or `fsync`) that cannot be used raises
+        `SettingsError`, and so does a server that answers but will not do: older than Redis 7.0 or Valkey 7.2, or
+        unable to keep that durability. Timeouts are in seconds; `max_commands` is how many may be under way at once.
+        """
+        layout, scripts, wanted = _layout(namespace), Scripts.load(), Durability.parse(durability)
+        greeting = Greeting(wanted, scripts)
+        link = Link(greeting, timeout=command_timeout, limit=max_commands)
+        switchboard = Switchboard(layout)
+        sessions: dict[str, Session] = {"commands": link, "bells": switchboard}
+        settlement = None
+        if wanted:
+            settlement = Settlement(layout, wanted, greeting, timeout=settle_timeout, limit=max_commands)
+            sessions["settle"] = settlement.link
+        dials = {each: dialer(url, timeout=connect_timeout, name=f"{namespace}:{each}") for each in sessions}
+        connecting = [stay_connected(dials[each], sessions[each], timeout=connect_timeout) for each in sessions]
+        backplane = cls(link, switchboard, layout, scripts, settlement)
+        try:
+            async with background(*connecting) as backplane._tasks:
+                await link.tried.wait()
+                if greeting.objection:
+                    raise SettingsError(greeting.objection)
+                yield backplane
+        finally:
+            link.lost("the backplane is closed", away=True)
+
+    @property
+    def alive(self) -> bool:
+        """Whether every task that keeps a connection is running; if not, this process cannot recover by itself."""
+        return bool(self._tasks) and not any(task.done() for task in self._tasks)
+
+    def reconnect(self) -> None:
+        """Replace the connection that hears bells, and ring them all: for whoever finds that it has gone deaf."""
+        self.switchboard.drop("it is deaf")
+
+    async def get(self, key: str, *, ttl: float | None = None) -> bytes | None:
+        """See `Backplane.get`."""
+        cell = self.layout.cell(key)
+        if ttl is None:
+            reply = await self.link.submit(b"GET", cell)
+        else:
+            reply = await self.link.submit(b"GETEX", cell, b"PX", milliseconds(ttl))
+        if reply is None or isinstance(reply, bytes):
+            return reply
+        raise _unexpected(reply)
+
+    async def put(self, key: str, value: bytes, *, ttl: float, expect: CellExpectation = ANYTHING) -> bool:
+        """See `Backplane.put`."""
+        cell, value, life = self.layout.cell(key), sized(value), milliseconds(ttl)
+        if expect is ANYTHING:
+            reply = await self.link.submit(b"SET", cell, value, b"PX", life)
+        elif expect is ABSENT:
+            reply = await self.link.submit(b"SET", cell, value, b"PX", life, b"NX")
+        elif expect == value:
+            reply = await self._run(self._scripts.renew, (cell,), value, life)
+        else:
+            reply = await self._run(self._scripts.swap, (cell,), expect, value, life)
+        return reply in (b"OK", 1)
+
+    async def delete(self, key: str, *, expect: CellExpectation = ANYTHING) -> bool:
+        """See `Backplane.delete`."""
+        keys = self.layout.cell(key), self.layout.entries(key), self.layout.meta(key)
+        if expect is ABSENT:
+            return False
+        holding = () if expect is ANYTHING else (expect,)
+        return await self._run(self._scripts.delete, keys, self.layout.bell(key), *holding) != 0
+
+    async def admit(self, pool: str, member: str, *, ttl: float, cap: int) -> float:
+        """See `Backplane.admit`."""
+        key, name = self.layout.pool(pool), checked_member(member).encode()
+        if not ttl:
+            await self.link.submit(b"ZREM", key, name)
+            return 0.0
+        match await self._run(self._scripts.admit, (key,), name, milliseconds(ttl), cap):
+            case int(wait):
+                return wait / 1000
+            case reply:
+                raise _unexpected(reply)
+
+    async def open(self, log: str, *, ttl: float, create: bool = True) -> Position:
+        """See `Backplane.open`."""
+        keys, life = self._log(log), milliseconds(ttl)
+        if create:
+            reply = await self._run(self._scripts.open, keys, life, mint().encode())
+        else:
+            reply = await self._run(self._scripts.reopen, keys, life)
+        match reply:
+            case [-1, _]:
+                raise LogGone(log)
+            case [int(offset), bytes(mark)]:
+                return Position(offset, mark.decode())
+        raise _unexpected(reply)
+
+    async def append(
+        self,
+        log: str,
+        data: bytes,
+        *,
+        ttl: float,
+        keep: int,
+        expect: LogExpectation = ANYTHING,
+        mark: str | None = None,
+    ) -> Position:
+        """See `Backplane.append`."""
+        keys, life = self._log(log), milliseconds(ttl)
+        own = (checked_mark(mark) if mark is not None else mint()).encode()
+        expected = b"*" if expect is ANYTHING else b"empty" if expect is EMPTY else str(expect).encode()
+        reply = await self._run(
+            self._scripts.append, keys, sized(data), at_least_one(keep), life, self.layout.bell(log), own, expected
+        )
+        match reply:
+            case [b"ok" | b"again", int(offset), bytes(end)]:
+                return Position(offset, end.decode())
+            case [b"moved", int(offset), bytes(end)]:
+                raise LogMoved(f"{offset}-{end.decode()}")
+            case [b"gone", *_]:
+                raise LogGone(log)
+        raise _unexpected(reply)
+
+    async def read(self, log: str, *, after: Position, limit: int = 100, ttl: float | None = None) -> Sequence[Entry]:
+        """See `Backplane.read`."""
+        keys, life = self._log(log), b"" if ttl is None else milliseconds(ttl)
+        reply = await self._run(self._scripts.read, keys, after.offset, at_least_one(limit), READ_BYTES, life)
+        match reply:
+            case [-1, *_]:
+                raise LogGap(f"{log} is not open")
+            case [int(offset), bytes(mark), list(rows)]:
+                return _chained(rows, after, Position(offset, mark.decode()))
+        raise _unexpected(reply)
+
+    def watch(self, log: str, *, poll: float = 5.0) -> AbstractAsyncContextManager[Bell]:
+        """See `Backplane.watch`."""
+        return self.switchboard.watch(log, poll)
+
+    async def settle(self, scope: str) -> None:
+        """See `Backplane.settle`; call it within `settlement.TAKEOVER` seconds of the write it is for."""
+        checked_scope(scope)
+        if self._settlement is not None:
+            await self._settlement.settle(scope)
+
+    def _log(self, log: str) -> tuple[bytes, bytes]:
+        return self.layout.entries(log), self.layout.meta(log)
+
+    async def _run(self, script: Script, keys: tuple[bytes, ...], *arguments: Argument) -> Reply:
+        """Run a script; one that the server has forgotten is sent whole, which repeats nothing since nothing ran."""
+        called: tuple[Argument, ...] = (len(keys), *keys, *arguments)
+        try:
+            return await self.link.submit(b"EVALSHA", script.digest, *called)
+        except Refused as refusal:
+            if refusal.code != "NOSCRIPT":
+                raise
+        return await self.link.submit(b"EVAL", script.text, *called)
+
+
+def _layout(namespace: str) -> Layout:
+    try:
+        return Layout(namespace)
+    except NameRefused as error:
+        raise SettingsError(f"the namespace cannot be used: {error}") from None
+
+
+def _chained(rows: list[Reply], after: Position, end: Position) -> list[Entry]:
+    """The rows as entries, if each names the mark before it, beginning with `after`; else `LogGap`."""
+    here, entries = after, []
+    for row in rows:
+        match row:
+            case [bytes(place), [b"d", bytes(data), b"m", bytes(mark), b"p", bytes(before)]]:
+                offset = int(place.partition(b"-")[0])
+                if offset != here.offset + 1 or before.decode() != here.mark:
+                    break
+                here = Position(offset, mark.decode())
+                entries.append(Entry(here, data))
+            case _:
+                raise _unexpected(row)
+    if len(entries) < len(rows) or (not rows and after != end):
+        raise LogGap(f"{after} is not, or no longer, in the log")
+    return entries
+
+
+def _unexpected(reply: Reply) -> BackplaneError:
+    return BackplaneError(f"Redis answered what no script of ours answers: {reply!r:.100}")

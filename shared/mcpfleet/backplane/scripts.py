@@ -1,0 +1,47 @@
+"""The Lua scripts: real files beside this one, each of which sees one scope only and says in its header what it takes.
+
+Each begins with `#!lua` and none has the flag `no-writes`, the reading ones included: so a replica, and a master cut
+off from its replicas, refuse them all, and nobody is served by a server that may not decide. Those that create nothing
+have `allow-oom`, so that what is alive goes on while Redis is full.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One script, and the digest by which a server that has loaded it knows it."""
+
+    name: str
+    text: bytes
+    digest: bytes
+
+
+def _read(name: str) -> Script:
+    text = resources.files("mcpfleet.backplane").joinpath("lua", f"{name}.lua").read_bytes()
+    return Script(name, text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """All of them."""
+
+    admit: Script
+    append: Script
+    delete: Script
+    open: Script
+    read: Script
+    renew: Script
+    reopen: Script
+    swap: Script
+
+    @classmethod
+    def load(cls) -> "Scripts":
+        """Read them from the package."""
+        return cls(**{each.name: _read(each.name) for each in fields(cls)})
+
+    def __iter__(self) -> Iterator[Script]:
+        return (getattr(self, each.name) for each in fields(self))

@@ -6,6 +6,7 @@ with the store for a whole lease time: an outage ends every lease, and the livin
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,9 @@ from typing import Final, Self
 from mcpfleet.backplane.base import ABSENT, Backplane, mint
 from mcpfleet.backplane.contact import Contact
 from mcpfleet.backplane.doubt import settled
-from mcpfleet.errors import LogGone, Unavailable
+from mcpfleet.errors import BackplaneError, LogGone, Unavailable
+
+_log = logging.getLogger(__name__)
 
 LEASE_SECONDS: Final = 7.5
 
@@ -102,8 +105,8 @@ class Keeper:
     ) -> Iterator[None]:
         """For the time of the block, call `renew` about every so many seconds.
 
-        When it returns False or raises `LogGone`, `on_gone` is called, once, and `renew` no more. It may raise
-        `Unavailable`, and is then called again in the next round; it must raise nothing else.
+        When it returns False or raises `LogGone`, `on_gone` is called, once, and `renew` no more. It may raise any
+        other `BackplaneError`, and is then called again in the next round.
         """
         touch = _Touch(renew, every, on_gone, self._clock() + every)
         self._touches.add(touch)
@@ -152,6 +155,8 @@ class Keeper:
             await renewal
         except Unavailable:
             return False
+        except BackplaneError:  # one key that cannot be renewed must not stop the others
+            _log.exception("a lease or touch cannot be renewed")
         return True
 
     async def _sign(self) -> None:

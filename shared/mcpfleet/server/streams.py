@@ -7,7 +7,7 @@ comes later is refused: a call has one end, however the two interleave.
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
@@ -16,7 +16,7 @@ from mcpfleet.backplane.base import Backplane, Position, mint, sized
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.leases import Keeper, Lease
 from mcpfleet.backplane.stored import pack, unpack
-from mcpfleet.errors import LogGone, LogMoved, McpFleetError, Unavailable
+from mcpfleet.errors import BackplaneError, LogGone, LogMoved, McpFleetError, Unavailable
 from mcpfleet.server.exchange import Delivery, Exchange, Piece, Record, Retention, find
 
 MAX_QUEUED: Final = 64
@@ -184,8 +184,8 @@ class CallStream:
                         await asyncio.sleep(backoff.pause())
         except TimeoutError:
             raise Unavailable(f"the store was away for {self._hold} seconds") from None
-        except (LogMoved, LogGone) as error:
-            raise CallEnded("the call was ended in its runner's place") from error
+        except BackplaneError as error:  # LogMoved and LogGone, if nothing is wrong with the store
+            raise CallEnded(f"the stream takes no more of its runner's messages: {error}") from error
 
     async def _extend(self) -> bool:
         await self._backplane.open(self.exchange.log, ttl=self._retention.ttl, create=False)
@@ -201,7 +201,7 @@ async def read_call(
     *,
     retention: Retention,
     failure: Callable[[str | int], bytes],
-) -> AsyncIterator[Delivery]:
+) -> AsyncGenerator[Delivery, None]:
     """Yield what follows the position, in order and once, up to the end of the call; outages are waited out.
 
     A dead runner's call is ended here, with what `failure` makes of its request id. `LogGap`: the rest cannot be

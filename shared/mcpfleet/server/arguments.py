@@ -11,8 +11,9 @@ import msgspec
 
 from mcpfleet.errors import ArgumentsRefused, RegistrationError
 from mcpfleet.protocol import jsontext
+from mcpfleet.server.derived import describe
 from mcpfleet.server.schema import Schema
-from mcpfleet.server.shapes import Misfit, Native, Shape, describe, shape
+from mcpfleet.server.shapes import Misfit, Native, Shape, shape
 from mcpfleet.server.signature import Parameter, Signature
 
 Keywords = dict[str, Any]

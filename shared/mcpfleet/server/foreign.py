@@ -8,8 +8,9 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from mcpfleet.errors import RegistrationError
+from mcpfleet.server.derived import DEFS, Definitions
 from mcpfleet.server.schema import Schema, path_text
-from mcpfleet.server.shapes import DEFS, Definitions, Direction, Misfit
+from mcpfleet.server.shapes import Direction, Misfit
 
 
 class Foreign:

@@ -14,14 +14,16 @@ from mcpfleet.errors import OutputRefused, ToolError
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.messages.content import ContentBlock, TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult
+from mcpfleet.server.derived import describe, document
+from mcpfleet.server.hints import members
 from mcpfleet.server.schema import Schema
-from mcpfleet.server.shapes import Shape, describe, shape, to_json
-from mcpfleet.server.signature import members
+from mcpfleet.server.shapes import Shape, shape, to_json
 
 BLOCKS: Final = get_args(ContentBlock)
 MAX_DEPTH: Final = 64
 
-_NO_SCHEMA: Final = frozenset({Any, object, str, NoneType, Never, NoReturn})
+_UNDECLARED: Final = (Any, object, str, NoneType, Never, NoReturn)
+"""Return types that say nothing of data."""
 _EMPTY: Final = CallToolResult(content=())
 
 
@@ -84,12 +86,16 @@ class Output:
 def from_hint(hint: Any, where: str) -> Output:
     """The output that a return annotation declares; `RegistrationError` if no schema can be made of it."""
     kinds = members(hint)
-    if _NO_SCHEMA.issuperset(kinds) or any(map(_is_content, kinds)):
+    if all(map(_is_undeclared, kinds)) or any(map(_is_content, kinds)):
         return Output(None)
     where = f"{where}: return type"
     by = shape(hint, where, "serialization")
     [schema], definitions = describe([by], "serialization")
-    return Output(Schema({**schema, "$defs": definitions} if definitions else schema, where), by)
+    return Output(Schema(document(schema, definitions), where), by)
+
+
+def _is_undeclared(hint: Any) -> bool:
+    return any(hint is one for one in _UNDECLARED)
 
 
 def _is_content(hint: Any) -> bool:

@@ -1,14 +1,16 @@
 """What a function's signature says: its parameters, what it returns, and what its docstring tells of both."""
 
+import functools
 import inspect
+import sys
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from types import NoneType, UnionType
 from typing import Annotated, Any, Final
 
 from mcpfleet.errors import RegistrationError
 from mcpfleet.server import docstrings
+from mcpfleet.server.hints import members, plain_text
 
 REQUIRED: Final = inspect.Parameter.empty
 """The default of a parameter that has none."""
@@ -49,45 +51,40 @@ class Signature:
 
 def read(function: Callable[..., Any], context_type: type, where: str) -> Signature:
     """Read a function's signature; `RegistrationError` if its annotations do not resolve or it takes `*args`."""
-    hints = _hints(function, where)
+    target = unwrapped(function)
+    hints = _hints(target, where)
     given: list[inspect.Parameter] = []
     contexts: list[str] = []
     open_ended = False
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in _parameters(function, where):
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             open_ended = True
-        elif parameter.kind not in _BY_NAME:
+        elif parameter.kind not in _BY_NAME or parameter.name.startswith("__"):
             raise RegistrationError(f"{where}: parameter {parameter.name!r} cannot be given by name")
         elif _is_context(hints.get(parameter.name), context_type):
             contexts.append(parameter.name)
         else:
             given.append(parameter)
-    description, said = docstrings.read(_docstring(function), {parameter.name for parameter in given})
-    parameters = tuple(
-        Parameter(name, hint, parameter.default, _plain(hint) or said.get(name))
-        for parameter in given
-        for name, hint in [(parameter.name, hints.get(parameter.name, Any))]
-    )
+    description, said = docstrings.read(target.__doc__, {parameter.name for parameter in given})
+    parameters = tuple(_read(one, hints.get(one.name, Any), said.get(one.name)) for one in given)
     return Signature(parameters, tuple(contexts), open_ended, hints.get("return", Any), description)
 
 
-def unwrapped(hint: Any) -> Any:
-    """A hint without its `Annotated` metadata."""
-    return unwrapped(typing.get_args(hint)[0]) if typing.get_origin(hint) is Annotated else hint
+def unwrapped(function: Callable[..., Any]) -> Any:
+    """The function inside any number of `functools.partial`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
 
-def members(hint: Any) -> tuple[Any, ...]:
-    """The members of a union, without metadata; of any other hint, itself alone."""
-    hint = unwrapped(hint)
-    if typing.get_origin(hint) in (typing.Union, UnionType):
-        return tuple(inner for member in typing.get_args(hint) for inner in members(member))
-    return (NoneType if hint is None else hint,)
+def _parameters(function: Callable[..., Any], where: str) -> Iterable[inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters.values()
+    except ValueError as error:
+        raise RegistrationError(f"{where}: {error}") from None
 
 
-def _hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
-    target: Any = function
-    while hasattr(target, "func") and hasattr(target, "keywords"):  # functools.partial
-        target = target.func
+def _hints(target: Any, where: str) -> dict[str, Any]:
     if not (inspect.isroutine(target) or inspect.isclass(target)):
         target = type(target).__call__
     try:
@@ -96,18 +93,14 @@ def _hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
         raise RegistrationError(f"{where}: its annotations do not resolve: {error}") from None
 
 
-def _docstring(function: Callable[..., Any]) -> str | None:
-    """The function's own docstring, not one that it inherits from its type."""
-    doc = function.__doc__
-    return None if doc == type(function).__doc__ and not inspect.isroutine(function) else doc
+def _read(parameter: inspect.Parameter, hint: Any, said: str | None) -> Parameter:
+    default = parameter.default
+    pydantic_fields = sys.modules.get("pydantic.fields")
+    if pydantic_fields and isinstance(default, pydantic_fields.FieldInfo):  # `days: int = Field(3, ge=1)`
+        hint = Annotated[hint, default]
+        default = REQUIRED if default.is_required() else default.get_default(call_default_factory=True)
+    return Parameter(parameter.name, hint, default, plain_text(hint) or said)
 
 
 def _is_context(hint: Any, context_type: type) -> bool:
     return any(isinstance(member, type) and issubclass(member, context_type) for member in members(hint))
-
-
-def _plain(hint: Any) -> str | None:
-    """The plain string in `Annotated[T, "a description"]`."""
-    if typing.get_origin(hint) is not Annotated:
-        return None
-    return next((meta for meta in hint.__metadata__ if isinstance(meta, str)), None)

@@ -136,10 +136,7 @@ def checked_name(name: str) -> str:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    target: Any = function
-    while not hasattr(target, "__name__") and hasattr(target, "func"):  # functools.partial
-        target = target.func
-    name = getattr(target, "__name__", None)
+    name = getattr(signature.unwrapped(function), "__name__", None)
     if not isinstance(name, str) or name == "<lambda>":
         raise RegistrationError(f"{function!r} has no name of its own: give it one")
     return name

@@ -1,0 +1,124 @@
+"""The one composition root: a server, a backplane and settings become an application."""
+
+import os
+import re
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Any
+
+from fastapi import FastAPI
+
+from mcpfleet import Server
+from mcpfleet.backplane.base import Backplane
+from mcpfleet.backplane.memory import MemoryBackplane
+from mcpfleet.errors import SettingsError
+from mcpfleet.server import plugins
+from mcpfleet.server.auth import Authenticate
+from mcpfleet.server.engine import Engine
+from mcpfleet.server.exchange import Retention
+from mcpfleet.server.policy import Policy
+from mcpfleet_service.drain import Drain
+from mcpfleet_service.endpoint import Endpoint
+from mcpfleet_service.guards import Guard
+from mcpfleet_service.health import health
+from mcpfleet_service.responses import Receive, Send
+from mcpfleet_service.settings import Settings
+from mcpfleet_service.target import load_server
+
+
+def from_environment() -> FastAPI:
+    """The application that the `MCPFLEET_*` variables describe; for web servers that take a factory."""
+    settings = Settings.from_environment(os.environ)
+    if settings.app is not None:
+        return create_app(load_server(settings.app), settings=settings)
+    server = Server(settings.server_name or "mcpfleet")
+    plugins.load(server)
+    if not server.registry.tools:
+        raise SettingsError("MCPFLEET_APP is not set, and no installed package registers anything in mcpfleet.tools")
+    return create_app(server, settings=settings)
+
+
+def create_app(
+    server: Server,
+    *,
+    backplane: Backplane | None = None,
+    settings: Settings | None = None,
+    authenticate: Authenticate | None = None,
+) -> FastAPI:
+    """An application that serves the server's tools; one of a fleet if its settings name a Redis.
+
+    `backplane` is used as it is and left open; without one the settings decide. `authenticate` turns the headers of
+    each request into its principal; whom it does not know is refused with 401. Serve it with a lifespan: the engine
+    runs from start-up to shutdown.
+    """
+    settings = settings or Settings()
+    running: list[tuple[Engine, Drain]] = []
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with _opened(backplane, server, settings) as opened:
+            engine = Engine(server, opened, _policy(settings))
+            drain = Drain(engine, delay=settings.drain_delay)
+            async with engine.running():
+                running.append((engine, drain))
+                with drain.on_signals():
+                    yield
+                running.clear()
+
+    app = FastAPI(title=server.name, version=server.info.version, lifespan=lifespan, openapi_url=None)
+    app.include_router(health(lambda: running[0][0], lambda: running[0][1].begun))
+    endpoint = Endpoint(
+        lambda: running[0][0],
+        Guard(settings.allowed_hosts, settings.allowed_origins),
+        authenticate,
+        max_body=settings.max_body,
+        keepalive=settings.keepalive,
+    )
+    app.add_middleware(_Door, endpoint=endpoint, path=settings.path)
+    return app
+
+
+class _Door:
+    """Hands requests to the MCP endpoint before the web framework looks at them; everything else goes on."""
+
+    def __init__(self, app: Any, *, endpoint: Endpoint, path: str) -> None:
+        self._app = app
+        self._endpoint = endpoint
+        self._paths = frozenset({path, path.rstrip("/") + "/"})
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].removeprefix(scope.get("root_path", "")) in self._paths:
+            await self._endpoint(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> AbstractAsyncContextManager[Backplane]:
+    if backplane is not None:
+        return nullcontext(backplane)
+    if settings.redis_url is None:
+        return nullcontext(MemoryBackplane())
+    from mcpfleet.backplane.redis import RedisBackplane  # noqa: PLC0415 - an extra that one process alone can do without
+
+    return RedisBackplane.at(
+        settings.redis_url,
+        namespace=settings.namespace or _as_namespace(server.name),
+        durability=settings.durability or "none",
+        command_timeout=settings.command,
+    )
+
+
+def _as_namespace(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy(
+        session_idle=settings.session_idle or float(365 * 86_400),
+        max_sessions=settings.max_sessions,
+        lease=settings.lease,
+        stream_after=settings.sse_after,
+        hold=settings.hold,
+        retention=Retention(settings.retention, settings.retention_entries),
+        drain=settings.drain,
+    )

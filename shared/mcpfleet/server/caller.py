@@ -1,0 +1,33 @@
+"""Who asks, and what they can do: all that is known of a request's sender, in either era."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.jsonrpc import RequestId
+from mcpfleet.protocol.revisions import Revision
+from mcpfleet.server.auth import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of one request, as its envelope (modern) or its session (legacy) describes it."""
+
+    revision: Revision
+    principal: Principal | None
+    headers: Headers
+    client_info: Mapping[str, Any] | None
+    capabilities: Mapping[str, Any]
+    log_level: str | None
+    """The least severe level of log message the client asked for; None: it asked for none."""
+    session_id: str | None = None
+    request_id: RequestId | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """The request's `_meta`, as it came."""
+
+    @property
+    def progress_token(self) -> RequestId | None:
+        """The token for progress notifications, if the client sent a valid one (`0` and `""` are valid)."""
+        token = self.meta.get("progressToken")
+        return token if isinstance(token, str) or type(token) is int else None

@@ -1,0 +1,130 @@
+"""From a method's name to its outcome: the one place where exceptions become words for the peer."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfleet.errors import ProtocolError, ToolError
+from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Request
+from mcpfleet.protocol.messages.content import TextContent
+from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult
+from mcpfleet.protocol.revisions import Era
+from mcpfleet.protocol.wire import CacheHint, Result
+from mcpfleet.server.caller import Caller
+from mcpfleet.server.context import Context
+from mcpfleet.server.outcome import Outcome, Refusal, Success
+from mcpfleet.server.outlet import Outlet
+from mcpfleet.server.server import Server
+from mcpfleet.server.threads import Threads
+from mcpfleet.server.tool import Tool
+
+log = logging.getLogger("mcpfleet.dispatch")
+
+Handler = Callable[[Mapping[str, Any], Context], Awaitable[Result | Mapping[str, Any]]]
+
+BOTH: Final = frozenset(Era)
+LEGACY: Final = frozenset({Era.LEGACY})
+MODERN: Final = frozenset({Era.MODERN})
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How one method is served, in which eras, and whether its results may be cached."""
+
+    handler: Handler
+    eras: frozenset[Era] = BOTH
+    cache: CacheHint | None = None
+
+
+class Dispatcher:
+    """Serves requests by method name; raises nothing but cancellation."""
+
+    def __init__(self, server: Server, threads: Threads) -> None:
+        self._server = server
+        self._threads = threads
+        fresh = CacheHint()
+        self._methods: dict[str, Method] = {
+            "ping": Method(self._ping, eras=LEGACY),
+            "server/discover": Method(self._discover, eras=MODERN, cache=fresh),
+            "tools/list": Method(self._list_tools, cache=fresh),
+        }
+
+    async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
+        """Serve one request to its outcome; what the peer may not read is logged under a correlation id."""
+        context = Context(caller, outlet)
+        try:
+            if request.method == "tools/call":
+                return await self._call_tool(request.params, caller, context)
+            method = self._methods.get(request.method)
+            if method is None or caller.revision.era not in method.eras:
+                return Refusal(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
+            return Success(await method.handler(request.params, context), method.cache)
+        except ProtocolError as error:
+            return Refusal(error.code, error.message, error.data)
+        except asyncio.CancelledError:
+            context.cancel()
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: any other exception is ours to log, and no words for the peer
+            return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": _logged(request.method, error)})
+        finally:
+            context.close()
+
+    async def _call_tool(self, params: Mapping[str, Any], caller: Caller, context: Context) -> Outcome:
+        tool = self._tool(params)
+        arguments = params.get("arguments", {})
+        if not isinstance(arguments, dict):
+            raise ProtocolError(INVALID_PARAMS, "params.arguments must be an object")
+        if caller.revision.era is Era.MODERN and (complaint := tool.header_complaint(arguments, caller.headers)):
+            raise ProtocolError(HEADER_MISMATCH, complaint)
+        try:
+            result = await self._within(tool, context, arguments)
+            return Success(result, output_schema=tool.definition.output_schema)
+        except ToolError as error:
+            return _failed(str(error))
+        except ProtocolError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the same boundary, for what the protocol wants as a tool's result
+            return _failed(f"The tool failed. Correlation id: {_logged(tool.name, error)}")
+
+    async def _within(self, tool: Tool, context: Context, arguments: Mapping[str, Any]) -> CallToolResult:
+        deadline = asyncio.timeout(tool.timeout)
+        try:
+            async with deadline:
+                return await tool.call(context, arguments, self._threads)
+        except TimeoutError:
+            if deadline.expired():
+                raise ToolError(f"The tool did not finish within {tool.timeout:g} seconds.") from None
+            raise
+
+    def _tool(self, params: Mapping[str, Any]) -> Tool:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise ProtocolError(INVALID_PARAMS, "params.name must be a string")
+        tool = self._server.registry.get(name)
+        if tool is None:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
+        return tool
+
+    async def _list_tools(self, params: Mapping[str, Any], _context: Context) -> Result:
+        if params.get("cursor") is not None:
+            raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
+        return ListToolsResult(tools=tuple(tool.definition for tool in self._server.registry.tools))
+
+    async def _ping(self, _params: Mapping[str, Any], _context: Context) -> Mapping[str, Any]:
+        return {}
+
+    async def _discover(self, _params: Mapping[str, Any], _context: Context) -> Result:
+        return self._server.discovery()
+
+
+def _failed(text: str) -> Success:
+    return Success(CallToolResult(content=(TextContent(text=text),), is_error=True))
+
+
+def _logged(target: str, error: Exception) -> str:
+    correlation = secrets.token_hex(8)
+    log.error("%s failed; correlation id %s", target, correlation, exc_info=error)
+    return correlation

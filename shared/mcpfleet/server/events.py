@@ -1,0 +1,49 @@
+"""What every process must hear: one log of changes, and nothing in it but what changed."""
+
+from typing import Final, Literal
+
+import msgspec
+
+from mcpfleet.backplane.base import mint
+from mcpfleet.backplane.doubt import settled
+from mcpfleet.backplane.stored import pack
+from mcpfleet.errors import LogGone
+from mcpfleet.server.process import Process
+
+EVENTS: Final = "events/all"
+
+Kind = Literal["tools", "prompts", "resources"]
+
+METHODS: Final[dict[Kind, str]] = {
+    "tools": "notifications/tools/list_changed",
+    "prompts": "notifications/prompts/list_changed",
+    "resources": "notifications/resources/list_changed",
+}
+"""The notification that tells a client of a change of each kind."""
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of the events log: a list of this kind is not what it was."""
+
+    kind: Kind
+
+
+class Events:
+    """Publishes changes to the whole fleet."""
+
+    def __init__(self, process: Process) -> None:
+        self._backplane = process.backplane
+        self._keep = process.policy.retention.keep
+        self._ttl = process.policy.session_idle * 2
+
+    async def publish(self, change: Change) -> None:
+        """Tell every process; when this returns, each will hear of it or of a gap. Raises `Unavailable`."""
+        data, mark = pack(change), mint()
+        try:
+            await settled(lambda: self._append(data, mark))
+        except LogGone:
+            await self._backplane.open(EVENTS, ttl=self._ttl)
+            await settled(lambda: self._append(data, mark))
+
+    async def _append(self, data: bytes, mark: str) -> None:
+        await self._backplane.append(EVENTS, data, ttl=self._ttl, keep=self._keep, mark=mark)

@@ -1,0 +1,30 @@
+"""What serving a request came to, before it is dressed for any wire."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfleet.protocol.wire import CacheHint, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A result in the newest vocabulary, and what dressing it needs to know."""
+
+    result: Result | Mapping[str, Any]
+    cache: CacheHint | None = None
+    """How long it may be cached, where the method's results are cacheable."""
+    output_schema: Mapping[str, Any] | None = None
+    """The called tool's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A JSON-RPC error; its words are public."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+Outcome = Success | Refusal

@@ -1,0 +1,27 @@
+"""The times and bounds of the engine, in one place."""
+
+from dataclasses import dataclass, field
+
+from mcpfleet.server.exchange import Retention
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How long things live and how many there may be; all durations are seconds."""
+
+    session_idle: float = 1800.0
+    max_sessions: int | None = 10_000
+    lease: float = 7.5
+    """How long a call is believed alive after its process was last heard of."""
+    stream_after: float = 0.25
+    """How long a legacy call may run before its response becomes a stream."""
+    hold: float = 60.0
+    """How long a finished call keeps its result while the store is away."""
+    retention: Retention = field(default_factory=Retention)
+    """How long, and how far back, a stream can be resumed."""
+    drain: float = 30.0
+    """How long calls may go on once the process was told to stop."""
+    workers: int = 40
+    """How many synchronous tools run at once."""
+    waiting: int = 200
+    """How many more synchronous calls may wait for a thread; beyond that they are refused."""

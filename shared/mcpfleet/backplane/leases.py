@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 
 from mcpfleet.backplane.base import ABSENT, Backplane, mint
 from mcpfleet.backplane.contact import Contact
@@ -130,7 +130,7 @@ class Keeper:
             self.contact.lost()
             return False
 
-    async def run(self) -> None:
+    async def run(self) -> NoReturn:
         """Keep everything until cancelled."""
         while True:
             began = self._clock()

@@ -6,15 +6,16 @@ hear itself has gone deaf, however alive that connection looks.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, NoReturn, Protocol, runtime_checkable
 
 import msgspec
 
-from mcpfleet.backplane.base import Backplane, Bell, Position
+from mcpfleet.backplane.base import Backplane, Position
 from mcpfleet.backplane.contact import Contact
 from mcpfleet.backplane.stored import pack, unpack
 from mcpfleet.errors import LogGap, LogGone, Unavailable, UnknownFormat
@@ -44,7 +45,7 @@ class Beat(msgspec.Struct, frozen=True, omit_defaults=True):
 class Reconnectable(Protocol):
     """A backplane whose bells come through a connection that can be replaced."""
 
-    async def reconnect(self) -> None:
+    def reconnect(self) -> None:
         """Replace the connection that bells come through, and ring them all."""
         ...
 
@@ -78,7 +79,8 @@ class Pulse:
         self._on_change = on_change
         self._clock = clock
         self._members: dict[str, _Heard] = {}
-        self._heard_at = clock()
+        self._said_at: float | None = None
+        self._heard_at = -math.inf
         self._unheard = 0
         self._leaving = False
         self._at: Position | None = None
@@ -104,35 +106,40 @@ class Pulse:
         """Whether the fleet was heard lately: a process that has just woken up must not trust what it remembers."""
         return self._clock() - self._heard_at <= self._period + self._lease / 2
 
-    async def run(self) -> None:
+    async def run(self) -> NoReturn:
         """Beat and listen until cancelled."""
-        async with self._backplane.watch(FLEET, poll=_NO_POLL) as bell, asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._listen(bell))
-            tasks.create_task(self._go_on())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.listen())
+            while True:
+                await self.round()
+                await asyncio.sleep(self._period)
+
+    async def listen(self) -> NoReturn:
+        """Take note of every ring of the fleet's bell."""
+        async with self._backplane.watch(FLEET, poll=_NO_POLL) as bell:
+            while True:
+                await bell.rung()
+                self._heard_at = self._clock()
+
+    async def round(self) -> None:
+        """Judge by the last beat whether this process is deaf, beat again, and read what the others said."""
+        if self._said_at is not None:
+            self._judge(heard=self._heard_at >= self._said_at)
+        self._said_at = None  # stays so while the store is away, for away is not deaf
+        now = self._clock()
+        try:
+            await self._say()
+            await self._read()
+        except Unavailable:
+            self._contact.lost()
+        else:
+            self._said_at = now
 
     async def leave(self) -> None:
         """Tell the fleet at once that this process goes; if the store is away, silence will tell."""
         self._leaving = True
         with suppress(Unavailable):
             await self._say()
-
-    async def _listen(self, bell: Bell) -> None:
-        while True:
-            await bell.rung()
-            self._heard_at = self._clock()
-
-    async def _go_on(self) -> None:
-        while True:
-            said: float | None = self._clock()
-            try:
-                await self._say()
-                await self._read()
-            except Unavailable:
-                self._contact.lost()
-                said = None  # away is not deaf
-            await asyncio.sleep(self._period)
-            if said is not None:
-                await self._judge(heard=self._heard_at >= said)
 
     async def _say(self) -> None:
         data = pack(msgspec.structs.replace(self._beat(), leaving=self._leaving))
@@ -175,8 +182,7 @@ class Pulse:
         else:
             self._members[beat.process] = _Heard(beat, self._clock())
 
-    async def _judge(self, *, heard: bool) -> None:
+    def _judge(self, *, heard: bool) -> None:
         self._unheard = 0 if heard else self._unheard + 1
         if self._unheard >= DEAF_AFTER and isinstance(self._backplane, Reconnectable):
-            with suppress(Unavailable):
-                await self._backplane.reconnect()
+            self._backplane.reconnect()

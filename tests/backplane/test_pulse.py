@@ -1,0 +1,243 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from mcpfleet.backplane.background import background
+from mcpfleet.backplane.base import Bell, Position
+from mcpfleet.backplane.leases import Keeper
+from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
+from mcpfleet.backplane.pulse import FLEET, Beat, Pulse
+from mcpfleet.errors import Unavailable
+from tests.clock import Clock
+
+
+class Deaf(MemoryBackplane):
+    """A view of a store whose bells can fall silent, and whose commands can fail."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self.deaf = False
+        self.away = False
+        self.curable = True
+        self.reconnects = 0
+
+    def reconnect(self) -> None:
+        self.reconnects += 1
+        self.deaf = self.deaf and not self.curable
+
+    @asynccontextmanager
+    async def watch(self, log: str, *, poll: float = 5.0) -> AsyncIterator[Bell]:
+        async with super().watch(log, poll=poll) as bell:
+            yield _Muffled(bell, self)
+
+    async def append(self, *args: object, **options: object) -> Position:
+        if self.away:
+            raise Unavailable
+        return await super().append(*args, **options)  # type: ignore[arg-type]  # handed on as it came
+
+
+class _Muffled:
+    def __init__(self, bell: Bell, view: Deaf) -> None:
+        self._bell = bell
+        self._view = view
+
+    async def rung(self) -> None:
+        await self._bell.rung()
+        while self._view.deaf:
+            await self._bell.rung()
+
+
+class Process:
+    """One process of a fleet: its view, its keeper and its pulse."""
+
+    def __init__(self, store: MemoryStore, clock: Clock, name: str, fingerprint: str) -> None:
+        self.view = Deaf(store)
+        self.name = name
+        self.fingerprint = fingerprint
+        self.keeper = Keeper(self.view, clock=clock)
+        self.changes = 0
+        self.pulse = Pulse(
+            self.view, self.keeper.contact, self.beat, lease=7.5, on_change=self._count_change, clock=clock
+        )
+
+    def beat(self) -> Beat:
+        return Beat(self.name, "1.0", self.fingerprint, 0.5)
+
+    @property
+    def known(self) -> set[str]:
+        """The names of the processes it believes alive."""
+        return {beat.process for beat in self.pulse.members}
+
+    def _count_change(self) -> None:
+        self.changes += 1
+
+
+class Fleet:
+    """Processes over one store, on one clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.store = MemoryStore(self.clock)
+        self.a, self.b = (Process(self.store, self.clock, name, "lists") for name in "ab")
+        self.c = Process(self.store, self.clock, "c", "new lists")
+
+    async def live(self, *alive: Process, rounds: int = 1) -> None:
+        """Let so many periods pass, with a beat and two looks of the keeper in each, of those alive."""
+        for _ in range(rounds):
+            for process in alive:
+                await process.keeper.round()
+                await process.pulse.round()
+            await asyncio.sleep(0)  # the bells are heard
+            self.clock.pass_by(2.5)
+            for process in alive:
+                await process.keeper.round()
+            self.clock.pass_by(2.5)
+
+
+@pytest.fixture
+async def fleet() -> AsyncIterator[Fleet]:
+    fleet = Fleet()
+    async with background(*(process.pulse.listen() for process in (fleet.a, fleet.b, fleet.c))):
+        await asyncio.sleep(0)  # all listen
+        yield fleet
+
+
+async def test_every_process_knows_who_is_alive(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, fleet.c, rounds=2)
+    assert fleet.a.known == fleet.b.known == fleet.c.known == {"a", "b", "c"}
+    assert fleet.a.beat() in fleet.b.pulse.members
+
+
+async def test_a_process_that_fell_silent_is_gone_after_a_lease_time_and_a_beat(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, rounds=4)
+    await fleet.live(fleet.a, rounds=2)
+    assert fleet.a.known == {"a", "b"}
+    await fleet.live(fleet.a, rounds=2)
+    assert fleet.a.known == {"a"}
+
+
+async def test_a_process_that_leaves_is_gone_at_once_and_stays_so_while_it_drains(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, rounds=2)
+    await fleet.b.pulse.leave()
+    await fleet.live(fleet.a, fleet.b)
+    assert fleet.a.known == {"a"}
+    await fleet.live(fleet.a, fleet.b, rounds=3)
+    assert fleet.a.known == {"a"}
+    assert fleet.b.pulse.healthy
+
+
+async def test_nobody_is_forgotten_in_an_outage_nor_right_after_it(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, rounds=4)
+    fleet.a.view.away = fleet.b.view.away = True
+    await fleet.live(fleet.a, fleet.b, rounds=20)
+    assert fleet.a.known == {"a", "b"}
+    fleet.a.view.away = fleet.b.view.away = False
+    await fleet.live(fleet.a)
+    assert fleet.a.known == {"a", "b"}
+    await fleet.live(fleet.a, rounds=5)
+    assert fleet.a.known == {"a"}
+
+
+async def test_a_process_that_sleeps_forgets_nobody_when_it_wakes(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, rounds=4)
+    fleet.clock.pass_by(100)
+    await fleet.live(fleet.a)
+    assert fleet.a.known == {"a", "b"}
+
+
+async def test_a_change_of_the_lists_in_the_fleet_is_told_as_it_comes_and_as_the_last_old_process_goes(
+    fleet: Fleet,
+) -> None:
+    await fleet.live(fleet.a, fleet.b, rounds=2)
+    assert fleet.a.changes == fleet.b.changes == 0
+    await fleet.live(fleet.a, fleet.b, fleet.c, rounds=2)
+    assert fleet.a.pulse.fingerprints == {"lists", "new lists"}
+    assert fleet.a.changes == fleet.b.changes == 1
+    await fleet.a.pulse.leave()
+    await fleet.live(fleet.a, fleet.b, fleet.c, rounds=2)
+    assert fleet.c.changes == 1  # when it met the others
+    await fleet.live(fleet.c, rounds=5)  # b was killed
+    assert fleet.c.pulse.fingerprints == {"new lists"}
+    assert fleet.c.changes == 2
+
+
+async def test_a_process_that_hears_itself_is_healthy_and_never_reconnects(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, rounds=20)
+    assert fleet.a.pulse.healthy
+    assert fleet.a.view.reconnects == 0
+
+
+async def test_a_deaf_process_replaces_its_connection_after_two_beats(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, rounds=3)
+    fleet.a.view.deaf = True
+    await fleet.live(fleet.a, rounds=2)
+    assert fleet.a.view.reconnects == 0
+    await fleet.live(fleet.a)
+    assert fleet.a.view.reconnects == 1
+    await fleet.live(fleet.a, rounds=10)
+    assert fleet.a.view.reconnects == 1
+    assert fleet.a.pulse.healthy
+
+
+async def test_a_process_that_stays_deaf_is_unhealthy_until_it_hears_again(fleet: Fleet) -> None:
+    fleet.a.view.deaf, fleet.a.view.curable = True, False
+    await fleet.live(fleet.a, rounds=4)
+    assert fleet.a.pulse.healthy
+    await fleet.live(fleet.a)
+    assert not fleet.a.pulse.healthy
+    fleet.a.view.deaf = False
+    await fleet.live(fleet.a, rounds=2)
+    assert fleet.a.pulse.healthy
+
+
+async def test_a_process_is_not_deaf_because_the_store_is_away(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, rounds=2)
+    fleet.a.view.away = True
+    await fleet.live(fleet.a, rounds=20)
+    assert fleet.a.pulse.healthy
+    assert fleet.a.view.reconnects == 0
+
+
+async def test_a_deaf_process_without_a_connection_to_replace_is_only_unhealthy(fleet: Fleet) -> None:
+    mute = MemoryBackplane(fleet.store)
+    pulse = Pulse(mute, fleet.a.keeper.contact, fleet.a.beat, lease=7.5, clock=fleet.clock)
+    for _ in range(5):  # nobody runs its `listen`
+        await pulse.round()
+        fleet.clock.pass_by(5)
+    assert not pulse.healthy
+
+
+async def test_a_process_that_slept_is_not_fresh_before_it_has_heard_the_fleet_again(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, rounds=2)
+    assert fleet.a.pulse.fresh
+    fleet.clock.pass_by(60)
+    assert not fleet.a.pulse.fresh
+    await fleet.live(fleet.a)
+    assert fleet.a.pulse.fresh
+
+
+async def test_a_lost_fleet_log_is_begun_again_and_makes_nobody_dead(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, rounds=4)
+    assert fleet.a.keeper.contact.unbroken_for(7.5)
+    await fleet.b.view.delete(FLEET)
+    await fleet.a.pulse.round()
+    assert not fleet.a.keeper.contact.unbroken_for(0)
+    await fleet.live(fleet.a, fleet.b, rounds=4)
+    assert fleet.a.known == fleet.b.known == {"a", "b"}
+
+
+async def test_a_beat_of_a_newer_version_stops_nobody(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, rounds=2)
+    await fleet.b.view.append(FLEET, b"\xff", ttl=60, keep=10)
+    await fleet.live(fleet.a, fleet.b, rounds=2)
+    assert fleet.a.known == {"a", "b"}
+
+
+async def test_a_running_pulse_beats_and_listens_by_itself(fleet: Fleet) -> None:
+    pulse = Pulse(fleet.a.view, fleet.a.keeper.contact, fleet.a.beat, lease=7.5, period=0.01, clock=fleet.clock)
+    async with asyncio.timeout(10), background(pulse.run()), fleet.b.view.watch(FLEET) as bell:
+        for _ in range(3):
+            await bell.rung()
+    assert pulse.members == [fleet.a.beat()]

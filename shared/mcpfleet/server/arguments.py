@@ -48,7 +48,7 @@ class Typed:
         self._defaulting = frozenset(
             one.name for one in self._parameters if not one.required and not _admits_null(self._shapes[one.name])
         )
-        self.schema = _schema(self._parameters, self._shapes)
+        self.schema = Schema(_schema(self._parameters, self._shapes), f"{where}: its input schema").document
 
     def read(self, arguments: Mapping[str, Any]) -> Keywords:
         """Convert and check in one pass; only a call that fails it is looked at argument by argument."""

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import msgspec
 
@@ -12,11 +12,12 @@ from mcpfleet.errors import RegistrationError
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.headers import Headers, Mirrored, mismatch, parameter_map
 from mcpfleet.protocol.messages import tools as messages
-from mcpfleet.protocol.messages.content import Icon
 from mcpfleet.server import outputs, signature
 from mcpfleet.server.arguments import Arguments, HandWritten, Typed
+from mcpfleet.server.options import Options, opened
 from mcpfleet.server.outputs import Output
 from mcpfleet.server.schema import Schema
+from mcpfleet.server.signature import Signature
 from mcpfleet.server.threads import Threads
 
 NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -72,53 +73,34 @@ class Tool:
         return self.output.result(value)
 
 
-def compile_tool(
-    function: Callable[..., Any],
-    *,
-    context_type: type,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    annotations: messages.ToolAnnotations | None = None,
-    input_schema: Mapping[str, Any] | None = None,
-    output_schema: Mapping[str, Any] | None = None,
-    meta: dict[str, Any] | None = None,
-    icons: Sequence[Icon] | None = None,
-    timeout: float | None = None,
-) -> Tool:
-    """Make a tool of a function; what is not given is taken from its signature and docstring.
+def compile_tool(tool: Any, *, context_type: type, **given: Unpack[Options]) -> Tool:
+    """Make a tool of a function, a class or an instance with `__call__`; options say what they do not.
 
     Parameters annotated `context_type` receive the request's context. Raises `RegistrationError` for anything that
     could not be served.
     """
-    name = checked_name(name if name is not None else _name(function))
+    function, options = opened(tool, given)
+    name = checked_name(options["name"])
     where = f"tool {name!r}"
-    _check_callable(function, where)
-    if timeout is not None and not 0 < timeout < float("inf"):
-        raise RegistrationError(f"{where}: timeout must be a positive number of seconds")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise RegistrationError(f"{where}: a generator cannot be a tool; return a list, or report progress")
     declared = signature.read(function, context_type, where)
-    arguments: Arguments
-    if input_schema is None:
-        arguments = Typed(declared, where)
-    else:
-        arguments = HandWritten(Schema(input_schema, f"{where}: input_schema"), declared, where)
-    if output_schema is None:
-        output = outputs.from_hint(declared.returns, where)
-    else:
-        output = Output(Schema(output_schema, f"{where}: output_schema"))
+    arguments = _arguments(options.get("input_schema"), declared, where)
+    output = _output(options.get("output_schema"), declared, where)
+    icons = options.get("icons")
     definition = messages.Tool(
         name=name,
-        title=title,
-        description=description if description is not None else declared.description,
+        title=options.get("title"),
+        description=options.get("description", declared.description),
         input_schema=arguments.schema,
         output_schema=output.schema,
-        annotations=annotations,
+        annotations=options.get("annotations"),
         icons=None if icons is None else tuple(icons),
-        meta=meta,
+        meta=options.get("meta"),
     )
     return Tool(
         definition=_checked(definition, where),
-        timeout=timeout,
+        timeout=_seconds(options.get("timeout"), where),
         header_map=_header_map(arguments.schema, where),
         function=function,
         arguments=arguments,
@@ -128,25 +110,29 @@ def compile_tool(
     )
 
 
-def checked_name(name: str) -> str:
+def checked_name(name: Any) -> str:
     """The name itself, if it is one that every client takes; else `RegistrationError`."""
-    if not NAME.fullmatch(name):
-        raise RegistrationError(f"{name[:140]!r} is no tool name: 1 to 128 of the characters A-Z a-z 0-9 _ - .")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise RegistrationError(f"{str(name)[:140]!r} is no tool name: 1 to 128 of the characters A-Z a-z 0-9 _ - .")
     return name
 
 
-def _name(function: Callable[..., Any]) -> str:
-    name = getattr(signature.unwrapped(function), "__name__", None)
-    if not isinstance(name, str) or name == "<lambda>":
-        raise RegistrationError(f"{function!r} has no name of its own: give it one")
-    return name
+def _arguments(schema: Mapping[str, Any] | None, declared: Signature, where: str) -> Arguments:
+    if schema is None:
+        return Typed(declared, where)
+    return HandWritten(Schema(schema, f"{where}: input_schema"), declared, where)
 
 
-def _check_callable(function: Callable[..., Any], where: str) -> None:
-    if not callable(function):
-        raise RegistrationError(f"{where}: {type(function).__name__} is not callable")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise RegistrationError(f"{where}: a generator cannot be a tool; return a list, or report progress")
+def _output(schema: Mapping[str, Any] | None, declared: Signature, where: str) -> Output:
+    if schema is None:
+        return outputs.from_hint(declared.returns, where)
+    return Output(Schema(schema, f"{where}: output_schema"))
+
+
+def _seconds(timeout: float | None, where: str) -> float | None:
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise RegistrationError(f"{where}: timeout must be a positive number of seconds")
+    return timeout
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -184,7 +184,7 @@ def _other_readings(value: Any) -> Iterator[Any]:
     """
     yield _with_integers(value)
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        with contextlib.suppress(jsontext.NotJson, UnicodeEncodeError):
+        with contextlib.suppress(jsontext.NotJson):
             yield _with_integers(jsontext.loads(value.encode()))
 
 

@@ -1,0 +1,438 @@
+import datetime
+import enum
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+from typing_extensions import TypedDict as NewTypedDict
+
+from mcpfleet.errors import ArgumentsRefused, RegistrationError
+from mcpfleet.server import signature
+from mcpfleet.server.arguments import HandWritten, Typed
+from mcpfleet.server.schema import Schema
+
+
+class Context:
+    pass
+
+
+class Point(msgspec.Struct):
+    x: int
+    y: int = 0
+
+
+class Tree(msgspec.Struct):
+    value: int
+    branches: list["Tree"] = []
+
+
+class Circle(msgspec.Struct, tag=True):
+    radius: float
+
+
+class Square(msgspec.Struct, tag=True):
+    side: float
+
+
+@dataclass
+class Stay:
+    city: str
+    nights: int = 1
+    tags: list[str] = field(default_factory=list)
+
+
+class Filters(TypedDict, total=False):
+    limit: int
+    units: Literal["c", "f"]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str = "r"
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Even(msgspec.Struct):
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number % 2:
+            raise ValueError("number must be even")
+
+
+class Model(pydantic.BaseModel):
+    count: int
+    when: datetime.datetime | None = None
+
+    @pydantic.field_validator("count")
+    @classmethod
+    def positive(cls, value: int) -> int:
+        if value < 0:
+            raise ValueError("count must not be negative")
+        return value
+
+
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"]
+    name: str
+
+
+class Constrained(NewTypedDict):
+    size: Annotated[int, pydantic.Field(ge=1, description="How big.")]
+
+
+@dataclass
+class Other:
+    other: int
+
+
+def typed(function: Callable[..., Any]) -> Typed:
+    return Typed(signature.read(function, Context, "tool 'x'"), "tool 'x'")
+
+
+def of(hint: Any, *default: Any) -> Typed:
+    """The arguments of a function with one parameter `a` of this type."""
+
+    def function(a: Any = default[0] if default else signature.REQUIRED) -> None: ...
+
+    function.__annotations__["a"] = hint
+    return typed(function)
+
+
+NOW = datetime.datetime(2026, 7, 28, 12, 30, tzinfo=datetime.UTC)
+ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
+
+READ: list[tuple[Any, Any, Any]] = [
+    (int, 5, 5),
+    (int, 1.0, 1),
+    (int, -0.0, 0),
+    (int, 1e20, 10**20),
+    (int, 2**53 + 1, 2**53 + 1),
+    (int, 2**63, 2**63),
+    (int, -(2**80), -(2**80)),
+    (float, 1, 1.0),
+    (float, 1.5, 1.5),
+    (bool, True, True),
+    (str, "123", "123"),
+    (str, "[1]", "[1]"),
+    (str, "{}", "{}"),
+    (str, "null", "null"),
+    (str, "", ""),
+    (str, "a\u2028b\x00😀", "a\u2028b\x00😀"),
+    (Any, {"a": [1.0, None]}, {"a": [1.0, None]}),
+    (object, "x", "x"),
+    (dict[str, object], {"a": [1]}, {"a": [1]}),
+    (int | None, None, None),
+    (Optional[int], 4, 4),  # noqa: UP045 - the older spelling is the case
+    (int | str, "5", "5"),
+    (int | str, 5, 5),
+    (int | str, 5.0, 5),
+    (int | float, 5.0, 5.0),
+    (list[int] | str, "[1]", "[1]"),
+    (list[int], [1, 2.0], [1, 2]),
+    (list[int], "[1, 2]", [1, 2]),
+    (set[int], [1, 1, 2], {1, 2}),
+    (tuple[int, str], [1, "a"], (1, "a")),
+    (tuple[int, ...], [1, 2], (1, 2)),
+    (dict[str, int], {"a": 1}, {"a": 1}),
+    (dict[int, str], {"1": "a"}, {1: "a"}),
+    (dict[str, int], '{"a": 1.0}', {"a": 1}),
+    (Literal["a", "b"], "b", "b"),
+    (Literal[1, 2], 2.0, 2),
+    (Colour, "red", Colour.RED),
+    (Level, 2, Level.HIGH),
+    (Level, 2.0, Level.HIGH),
+    (Decimal, "1.10", Decimal("1.10")),
+    (Decimal, 3, Decimal(3)),
+    (uuid.UUID, str(ID), ID),
+    (datetime.datetime, "2026-07-28T12:30:00Z", NOW),
+    (datetime.datetime, "2026-07-28T12:30:00", NOW.replace(tzinfo=None)),
+    (datetime.date, "2026-07-28", NOW.date()),
+    (datetime.timedelta, "PT90S", datetime.timedelta(seconds=90)),
+    (bytes, "aGk=", b"hi"),
+    (Point, {"x": 1, "unknown": 2}, Point(1)),
+    (Point, '{"x": 1}', Point(1)),
+    (Point, ' {"x": 1}', Point(1)),
+    (Point | None, None, None),
+    (Tree, {"value": 1, "branches": [{"value": 2}]}, Tree(1, [Tree(2)])),
+    (Circle | Square, {"type": "Square", "side": 2}, Square(2.0)),
+    (list[Point], [{"x": 1}, {"x": 2, "y": 3}], [Point(1), Point(2, 3)]),
+    (Stay, {"city": "Rome", "tags": ["a"]}, Stay("Rome", 1, ["a"])),
+    (Filters, {"units": "c"}, {"units": "c"}),
+    (Pair, [1], Pair(1)),
+    (Annotated[int, msgspec.Meta(ge=1)], 1, 1),
+    (Annotated[int, "a description"], 1, 1),
+    (Model, {"count": 1, "when": "2026-07-28T12:30:00Z"}, Model(count=1, when=NOW)),
+    (Model, '{"count": 1.0}', Model(count=1)),
+    (Model | None, None, None),
+    (list[Model], [{"count": 1}], [Model(count=1)]),
+    (Cat | Dog, {"kind": "dog", "name": "Rex"}, Dog(kind="dog", name="Rex")),
+    (Annotated[int, pydantic.Field(ge=1)], 2**70, 2**70),
+    (Annotated[int, pydantic.Field(ge=1)], 2.0, 2),
+    (Stay | Other, {"other": 1}, Other(1)),
+    (Constrained, {"size": 2}, {"size": 2}),
+    (pydantic.HttpUrl, "https://example.com/x", pydantic.HttpUrl("https://example.com/x")),
+]
+
+
+@pytest.mark.parametrize(("hint", "value", "expected"), READ)
+def test_a_value_that_fits_becomes_what_the_hint_says(hint: Any, value: Any, expected: Any) -> None:
+    found = of(hint).read({"a": value})
+    assert found == {"a": expected}
+    assert type(found["a"]) is type(expected)
+
+
+REFUSED: list[tuple[Any, Any, str]] = [
+    (int, "123", "a: Expected int, got str"),
+    (int, 1.5, "a: Expected int, got float"),
+    (int, True, "a: Expected int, got bool"),
+    (int, None, "a: Expected int, got null"),
+    (int, "[1]", "a: Expected int, got str"),
+    (float, "1.5", "a: Expected float, got str"),
+    (float, 10**400, "a: Number out of range"),
+    (bool, 1, "a: Expected bool, got int"),
+    (bool, "true", "a: Expected bool, got str"),
+    (str, 1, "a: Expected str, got int"),
+    (str, None, "a: Expected str, got null"),
+    (str, ["x"], "a: Expected str, got array"),
+    (list[int], "1", "a: Expected array, got str"),
+    (list[int], "[1", "a: Expected array, got str"),
+    (list[int], '["x"]', "a: Expected array, got str"),
+    (list[int], "[" * 100 + "]" * 100, "a: Expected array, got str"),
+    (list[int], [1, "x"], "a[1]: Expected int, got str"),
+    (dict[str, Point], {"k": {"x": "q"}}, "a[...].x: Expected int, got str"),
+    (dict[int, str], {"k": "x"}, "a (a key): Expected int, got str"),
+    (Literal["a", "b"], "c", "a: Invalid enum value 'c'"),
+    (Colour, "green", "a: Invalid enum value 'green'"),
+    (uuid.UUID, "x", "a: Invalid UUID"),
+    (datetime.datetime, "tomorrow", "a: Invalid RFC3339 encoded datetime"),
+    (Point, {"y": 1}, "a: Object missing required field x"),
+    (Tree, {"value": 1, "branches": [{"value": "x"}]}, "a.branches[0].value: Expected int, got str"),
+    (Circle | Square, {"type": "Triangle"}, "a.type: Invalid value 'Triangle'"),
+    (Even, {"number": 3}, "a: number must be even"),
+    (Annotated[int, msgspec.Meta(ge=1)], 0, "a: Expected int >= 1"),
+    (Annotated[str, msgspec.Meta(max_length=2)], "abc", "a: Expected str of length <= 2"),
+    (Model, {"count": "1"}, 'a.count: "1" is not of type "integer"'),
+    (Model, {"count": -1}, "a.count: Value error, count must not be negative"),
+    (Model, {}, "a.count: required, but missing"),
+    (Model, {"count": 1, "when": "soon"}, "a.when: Input should be a valid datetime"),
+    (Model, None, 'a: null is not of type "object"'),
+    (Annotated[int, pydantic.Field(ge=1)], 0, "a: 0 is less than the minimum of 1"),
+    (Annotated[int, pydantic.Field(ge=1)], "1", 'a: "1" is not of type "integer"'),
+    (Annotated[int, pydantic.Field(ge=1)], True, 'a: true is not of type "integer"'),
+    (Constrained, {"size": 0}, "a.size: 0 is less than the minimum of 1"),
+]
+
+
+@pytest.mark.parametrize(("hint", "value", "words"), REFUSED)
+def test_a_value_that_does_not_fit_is_refused_by_the_name_of_the_field(hint: Any, value: Any, words: str) -> None:
+    with pytest.raises(ArgumentsRefused) as refused:
+        of(hint).read({"a": value})
+    assert str(refused.value).startswith(words)
+
+
+def forecast(city: str, days: int = 3, units: Literal["c", "f"] = "c", near: Point | None = None) -> None: ...
+
+
+def test_every_argument_that_does_not_fit_is_named() -> None:
+    with pytest.raises(ArgumentsRefused) as refused:
+        typed(forecast).read({"days": "3", "units": "k", "near": {"y": 1}})
+    assert str(refused.value).splitlines() == [
+        "city: required, but missing",
+        "days: Expected int, got str",
+        "units: Invalid enum value 'k'",
+        "near: Object missing required field x",
+    ]
+
+
+def test_one_argument_read_leniently_leaves_the_others_as_they_are() -> None:
+    def function(a: int, b: Any, c: Point) -> None: ...
+
+    assert typed(function).read({"a": 1.0, "b": 1.0, "c": '{"x": 1}'}) == {"a": 1, "b": 1.0, "c": Point(1)}
+
+
+@pytest.mark.parametrize(
+    ("hint", "default"),
+    [
+        (int, 3),
+        (str, "x"),
+        (Literal["a"], "a"),
+        (list[int], [1]),
+        (Point, Point(1)),
+        (int, None),
+        (Model, Model(count=1)),
+        (Annotated[int, pydantic.Field(ge=1)], 3),
+        (int | None, None),
+        (Model | None, None),
+    ],
+)
+def test_null_and_omission_both_give_the_default_itself(hint: Any, default: Any) -> None:
+    arguments = of(hint, default)
+    for given in ({}, {"a": None}):
+        assert arguments.read(given)["a"] is default
+
+
+def test_null_is_a_value_where_the_hint_admits_it() -> None:
+    assert of(int | None, 5).read({"a": None}) == {"a": None}
+    assert of(int | None, 5).read({}) == {"a": 5}
+    assert of(Any, 5).read({"a": None}) == {"a": None}
+
+
+def test_null_does_not_stand_for_an_argument_without_default() -> None:
+    with pytest.raises(ArgumentsRefused, match="a: Expected int, got null"):
+        of(int).read({"a": None})
+
+
+def test_a_default_is_not_checked() -> None:
+    assert of(int, "not an int").read({}) == {"a": "not an int"}
+    assert of(Annotated[int, pydantic.Field(ge=5)], 1).read({}) == {"a": 1}
+
+
+def test_what_no_parameter_takes_is_ignored() -> None:
+    assert typed(forecast).read({"city": "Rome", "random_string": None, "x": {}})["city"] == "Rome"
+
+    def nothing() -> None: ...
+
+    assert typed(nothing).read({"random_string": ""}) == {}
+
+
+def test_the_given_arguments_are_not_changed() -> None:
+    given = {"city": "Rome", "days": None, "near": {"x": 1.0}}
+    typed(forecast).read(given)
+    assert given == {"city": "Rome", "days": None, "near": {"x": 1.0}}
+
+
+def test_parameters_may_have_any_name_that_python_allows() -> None:
+    def function(self: int, cls: int, copy: int, model: int, _under: int) -> None: ...
+
+    names = {"self": 1, "cls": 2, "copy": 3, "model": 4, "_under": 5}
+    assert typed(function).read(names) == names
+
+
+class Opaque:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (Opaque, "Opaque"),
+        (Point | Opaque, "Opaque"),
+        (Callable[[int], int], "Callable"),
+        (Point | Tree, "tagged"),
+        (list[Opaque], "Opaque"),
+        (Annotated[Opaque, pydantic.Field(description="x")], "Opaque"),
+    ],
+)
+def test_a_hint_that_nobody_can_read_is_refused_at_registration(hint: Any, words: str) -> None:
+    with pytest.raises(RegistrationError, match=f"tool 'x': parameter 'a': .*{words}"):
+        of(hint)
+
+
+def test_keywords_of_any_name_need_a_schema() -> None:
+    def function(**kwargs: int) -> None: ...
+
+    with pytest.raises(RegistrationError, match=r"\*\*kwargs need a hand-written input_schema"):
+        typed(function)
+
+
+DOCUMENT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
+    "required": ["city"],
+}
+
+
+def by_hand(function: Callable[..., Any], document: Mapping[str, Any] = DOCUMENT) -> HandWritten:
+    read = signature.read(function, Context, "tool 'x'")
+    return HandWritten(Schema(document, "tool 'x': input_schema"), read, "tool 'x'")
+
+
+def open_ended(ctx: Context, **kwargs: Any) -> None: ...
+
+
+def whole(arguments: dict[str, Any], ctx: Context) -> None: ...
+
+
+def by_name(city: str, days: int = 3) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (open_ended, {"city": "Rome", "days": 2.0, "more": None}),
+        (whole, {"arguments": {"city": "Rome", "days": 2.0, "more": None}}),
+        (by_name, {"city": "Rome", "days": 2.0}),
+    ],
+)
+def test_arguments_checked_by_hand_are_handed_over_unconverted(
+    function: Callable[..., Any], expected: dict[str, Any]
+) -> None:
+    assert by_hand(function).read({"city": "Rome", "days": 2.0, "more": None}) == expected
+
+
+@pytest.mark.parametrize("function", [open_ended, whole, by_name])
+def test_arguments_that_break_a_schema_by_hand_are_refused_by_the_name_of_the_field(
+    function: Callable[..., Any],
+) -> None:
+    with pytest.raises(ArgumentsRefused) as refused:
+        by_hand(function).read({"days": 0})
+    assert sorted(str(refused.value).splitlines()) == [
+        "city: required, but missing",
+        "days: 0 is less than the minimum of 1",
+    ]
+
+
+def test_additional_properties_are_refused_where_the_schema_says_so() -> None:
+    closed = by_hand(whole, DOCUMENT | {"additionalProperties": False})
+    with pytest.raises(ArgumentsRefused, match="'more' was unexpected"):
+        closed.read({"city": "Rome", "more": 1})
+
+
+def needs_more(city: str, country: str) -> None: ...
+
+
+def takes_less(city: str) -> None: ...
+
+
+def clashing(city: str, days: Context) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "document", "words"),
+    [
+        (needs_more, DOCUMENT, "parameter 'country' has no default, so input_schema must require it"),
+        (takes_less, DOCUMENT, "input_schema has the property 'days', but no parameter takes it"),
+        (clashing, DOCUMENT, "input_schema has the property 'days'"),
+        (whole, {"properties": {}}, 'must have "type": "object"'),
+        (whole, {"type": ["object", "null"]}, 'must have "type": "object"'),
+        (whole, {"anyOf": [{"type": "object"}]}, 'must have "type": "object"'),
+        (whole, {"type": "array"}, 'must have "type": "object"'),
+    ],
+)
+def test_a_schema_by_hand_that_the_function_cannot_serve_is_refused(
+    function: Callable[..., Any], document: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(RegistrationError) as refused:
+        by_hand(function, document)
+    assert str(refused.value).startswith("tool 'x'")
+    assert words in str(refused.value)

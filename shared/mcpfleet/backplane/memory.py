@@ -111,6 +111,24 @@ class MemoryStore:
         for log in self.bells:
             self.bells.ring(log)
 
+    def age(self, seconds: float) -> None:
+        """Bring every end of life nearer by so many seconds."""
+        held = self._contents
+        for cell in held.cells.values():
+            cell.deadline -= seconds
+        for log in held.logs.values():
+            log.deadline -= seconds
+        for pool in held.pools.values():
+            pool.members = {member: deadline - seconds for member, deadline in pool.members.items()}
+
+    def names(self) -> list[str]:
+        """Return the names of all living cells, logs and pools, sorted."""
+        now, held = self.clock(), self._contents
+        cells = [key for key, cell in held.cells.items() if cell.deadline > now]
+        logs = [name for name, log in held.logs.items() if log.deadline > now]
+        pools = [name for name, pool in held.pools.items() if pool.deadline > now]
+        return sorted(cells + logs + pools)
+
     def __len__(self) -> int:
         """How many cells, logs and pools are kept, the expired but not yet swept among them."""
         return len(self._contents.cells) + len(self._contents.logs) + len(self._contents.pools)

@@ -65,7 +65,14 @@ def create_app(
                     yield
                 running.clear()
 
-    app = FastAPI(title=server.name, version=server.info.version, lifespan=lifespan, openapi_url=None)
+    app = FastAPI(
+        title=server.name,
+        version=server.info.version,
+        lifespan=lifespan,
+        openapi_url=None,
+        # Its own spans would last as long as a stream and carry the words of exceptions.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
     app.include_router(health(lambda: running[0][0], lambda: running[0][1].begun))
     endpoint = Endpoint(
         lambda: running[0][0],

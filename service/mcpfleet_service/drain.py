@@ -47,5 +47,5 @@ class Drain:
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for signalled, handler in before.items():
+                signal.signal(signalled, handler)

@@ -49,7 +49,6 @@ class Engine:
         policy = policy or Policy()
         keeper = Keeper(backplane, lease=policy.lease)
         self._process = Process(backplane, keeper, policy)
-        self._pulse = Pulse(backplane, keeper.contact, self._beat, lease=policy.lease)
         dispatcher = Dispatcher(server, Threads(policy.workers, policy.waiting))
         replies = Replies(msgspec.to_builtins(server.info))
         sessions = Sessions(self._process)
@@ -57,6 +56,7 @@ class Engine:
         self._calls = Calls(self._process, sessions, cancellations, dispatcher, replies)
         self._modern = Modern(dispatcher, replies)
         self._legacy = Legacy(server, self._process, sessions, cancellations, self._calls, replies)
+        self._pulse = Pulse(backplane, keeper.contact, self._beat, lease=policy.lease)
 
     @property
     def draining(self) -> bool:

@@ -1,0 +1,1 @@
+"""Load tests and benchmarks; everything runs on loopback and ends by itself."""

@@ -15,8 +15,8 @@ from mcpfleet_service.tether import tethered
 
 START_SECONDS: Final = 20.0
 STOP_SECONDS: Final = 20.0
+KEPT_LINES: Final = 1000
 ROOT: Final = Path(__file__).parents[1]
-_GREETING: Final = re.compile(r"mcpfleet serves (http://\S+)")
 
 
 class Serving:
@@ -25,20 +25,22 @@ class Serving:
     Start it from the main thread: it dies with the thread that started it. As a context manager it ends with the block.
     """
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, cwd: Path = ROOT) -> None:
         self.log = log
         self.url = ""
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 tethered(command),
                 env=environment(environ),
-                cwd=ROOT,
+                cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
             )
-        self._said_enough = threading.Event()
+        self._lines: list[str] = []
+        self._more = threading.Condition()
+        self._ended = False
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
@@ -53,9 +55,20 @@ class Serving:
 
     def await_greeting(self, within: float = START_SECONDS) -> Self:
         """Return once it serves; fail with its log if it does not in time, or ends."""
-        self._said_enough.wait(within)
-        assert self.url, f"it does not serve (exit code {self.exit_code}):\n{self.log_tail()}"
+        self.url = self.await_line(r"mcpfleet serves (http://\S+)", within)[1]
         return self
+
+    def await_line(self, pattern: str, within: float = START_SECONDS) -> re.Match[str]:
+        """Return the first match in a line of its standard output; fail with its log if none comes in time."""
+
+        def found() -> re.Match[str] | None:
+            return next(filter(None, (re.search(pattern, line) for line in self._lines)), None)
+
+        with self._more:
+            self._more.wait_for(lambda: found() or self._ended, within)
+            match = found()
+        assert match, f"it did not say {pattern!r} (exit code {self.exit_code}):\n{self.log_tail()}"
+        return match
 
     def terminate(self) -> None:
         """Ask it to end (SIGTERM); does not wait."""
@@ -108,17 +121,18 @@ class Serving:
             self.kill()
 
     def _listen(self) -> None:
-        """Copy standard output to the log, so that the pipe never fills, and find the greeting."""
+        """Copy standard output to the log, so that the pipe never fills, and keep its first lines."""
         assert self._process.stdout is not None
-        with self._process.stdout as lines, self.log.open("ab") as log:
+        with self._process.stdout as lines, self.log.open("ab", buffering=0) as log:
             for line in lines:
                 log.write(line)
-                log.flush()
-                found = _GREETING.search(line.decode(errors="replace"))
-                if found is not None:
-                    self.url = found[1]
-                    self._said_enough.set()
-        self._said_enough.set()
+                if len(self._lines) < KEPT_LINES:
+                    with self._more:
+                        self._lines.append(line.decode(errors="replace").rstrip("\n"))
+                        self._more.notify_all()
+        with self._more:
+            self._ended = True
+            self._more.notify_all()
 
 
 def python(*arguments: str) -> list[str]:

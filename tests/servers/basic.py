@@ -1,0 +1,78 @@
+"""A server for the tests of the fleet: tools that echo, wait, report, block, and tell where they ran."""
+
+import asyncio
+import os
+import time
+
+from mcpfleet import Context, Server
+
+server = Server("basic", version="1.0.0", instructions="Tools for tests.")
+
+journal_entries: list[str] = []
+"""What the tools of this process went through, in order."""
+
+
+@server.tool
+def echo(x: str) -> str:
+    """Return the argument."""
+    return x
+
+
+@server.tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@server.tool
+async def slow(seconds: float, tag: str = "") -> str:
+    """Wait, then return the tag."""
+    journal_entries.append(f"began {tag}")
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        journal_entries.append(f"cancelled {tag}")
+        raise
+    journal_entries.append(f"finished {tag}")
+    return tag
+
+
+@server.tool
+async def count(n: int, ctx: Context, delay: float = 0.0) -> int:
+    """Count to n, with progress and a log message at each step."""
+    for i in range(1, n + 1):
+        await ctx.report_progress(i, total=n, message=f"{i} of {n}")
+        await ctx.log("info", {"count": i}, logger="count")
+        await asyncio.sleep(delay)
+    return n
+
+
+@server.tool
+def block(seconds: float, ctx: Context, tag: str = "") -> str:
+    """Keep a thread busy, looking now and then whether anybody still wants the answer."""
+    journal_entries.append(f"began {tag}")
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if ctx.cancelled:
+            journal_entries.append(f"cancelled {tag}")
+        ctx.raise_if_cancelled()
+        time.sleep(min(left, 0.05))
+    journal_entries.append(f"finished {tag}")
+    return tag
+
+
+@server.tool
+def whoami(ctx: Context) -> dict[str, str | int | None]:
+    """Tell which process this is, and whom it serves."""
+    return {
+        "pid": os.getpid(),
+        "session": ctx.session_id,
+        "principal": None if ctx.principal is None else ctx.principal.subject,
+        "revision": ctx.protocol_version,
+    }
+
+
+@server.tool
+def journal() -> list[str]:
+    """What the tools of this very process went through; pin the request to a process."""
+    return journal_entries

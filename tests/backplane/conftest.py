@@ -1,12 +1,13 @@
 """What the contract suite runs over: two processes' views of one store, in memory and in a real Redis."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from mcpfleet.backplane.base import Backplane
+from mcpfleet.backplane.base import Backplane, Bell, mint
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.rediscontrol import RedisControl
@@ -37,3 +38,25 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
         RedisBackplane.at(server.url, namespace=namespace) as there,
     ):
         yield Pair(here, there, RedisControl(here, there))
+
+
+async def rang(bell: Bell) -> bool:
+    """Whether the bell rang since it was last heard, by what has reached this process so far."""
+    try:
+        async with asyncio.timeout(0):
+            await bell.rung()
+    except TimeoutError:
+        return False
+    return True
+
+
+async def all_rung(view: Backplane) -> None:
+    """Return when every ring caused before the call has reached the process of that view.
+
+    Rings reach a process in the order of their causes, so a log of our own that is watched from now on rings last.
+    """
+    fence = f"fence/{mint()}"
+    await view.open(fence, ttl=5)
+    async with asyncio.timeout(5), view.watch(fence, poll=60) as bell:
+        await view.append(fence, b"", ttl=5, keep=1)
+        await bell.rung()

@@ -1,0 +1,34 @@
+# Every target makes its own environment in .venv when it is missing, or when what it is made of has changed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup serve test check
+
+setup: $(READY)  ## install everything that development needs
+
+serve: $(READY)  ## serve an example with two processes on a Redis of their own
+	$(BIN)/mcpfleet serve examples.weather:server --workers 2
+
+test: $(READY)  ## run all tests; ARGS="-k name" chooses
+	$(BIN)/pytest -q $(ARGS)
+
+check: $(READY)  ## what needs no processes: format, lint, types, layers, house rules, and the protocol's full coverage
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/house
+	$(BIN)/pytest -q tests/protocol --cov
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed: make PYTHON=...'; exit 1; }
+	@if command -v uv >/dev/null; then \
+		uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" .venv && \
+		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+	else \
+		$(PYTHON) -m venv .venv && \
+		$(BIN)/pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e '.[dev]'; \
+	fi
+	@touch $@

@@ -1,7 +1,8 @@
 import pytest
 
-from mcpfleet.backplane.base import ABSENT, MAX_ENTRY_BYTES
-from mcpfleet.errors import NameRefused, TooLarge
+from mcpfleet.backplane.base import ABSENT, MAX_ENTRY_BYTES, mint
+from mcpfleet.backplane.faults import Doubtful, Fate
+from mcpfleet.errors import InDoubt, NameRefused, TooLarge, Unavailable
 from tests.backplane.conftest import Pair
 
 
@@ -182,3 +183,39 @@ async def test_too_large_a_value_is_refused_before_it_is_sent(pair: Pair) -> Non
         await pair.here.append("s/l", too_large, ttl=60, keep=1)
     assert await pair.there.get("s/a") is None
     assert (await pair.there.open("s/l", ttl=60)).offset == 0
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
+async def test_who_was_in_doubt_about_a_conditional_write_finds_its_own_value_or_writes_it(
+    pair: Pair, fate: Fate
+) -> None:
+    doubtful = Doubtful([fate])
+    view, mine = doubtful.view(pair.here), mint().encode()
+    with pytest.raises(InDoubt):
+        await view.put("s/a", mine, ttl=60, expect=ABSENT)
+    assert await view.get("s/a") == mine or await view.put("s/a", mine, ttl=60, expect=ABSENT)
+    await doubtful.deliver()
+    assert await pair.there.get("s/a") == mine
+    assert not await pair.there.put("s/a", b"other", ttl=60, expect=ABSENT)
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
+async def test_a_release_repeated_after_doubt_never_removes_the_next_owners_cell(pair: Pair, fate: Fate) -> None:
+    doubtful = Doubtful([fate])
+    view = doubtful.view(pair.here)
+    await pair.here.put("s/a", b"mine", ttl=60)
+    with pytest.raises(InDoubt):
+        await view.delete("s/a", expect=b"mine")
+    await view.delete("s/a", expect=b"mine")
+    assert await pair.there.put("s/a", b"theirs", ttl=60, expect=ABSENT)
+    await doubtful.deliver()
+    assert await pair.there.get("s/a") == b"theirs"
+
+
+async def test_what_was_never_sent_never_happens(pair: Pair) -> None:
+    doubtful = Doubtful([Fate.UNSENT])
+    with pytest.raises(Unavailable) as unsent:
+        await doubtful.view(pair.here).put("s/a", b"x", ttl=60)
+    assert not isinstance(unsent.value, InDoubt)
+    await doubtful.deliver()
+    assert await pair.there.get("s/a") is None

@@ -85,7 +85,7 @@ class Stepped:
         self._views += 1
         return Intercepted(inner, _SteppedView(self, self._views, mortal=mortal))
 
-    async def run(self, *actors: Coroutine[Any, Any, object]) -> list[object]:
+    async def run(self, *actors: Coroutine[Any, Any, object]) -> list[Any]:
         """Run the actors to their ends; return what each returned, or the exception it raised."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._outcome(actor)) for actor in actors]

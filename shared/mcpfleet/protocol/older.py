@@ -64,10 +64,9 @@ def tool(body: dict[str, Any], revision: Revision) -> dict[str, Any]:
 
 def initialize(body: dict[str, Any], revision: Revision) -> None:
     """The handshake's answer."""
-    if not revision.completions:
-        body["capabilities"].pop("completions", None)
-    if not revision.extensions:
-        body["capabilities"].pop("extensions", None)
+    for capability in ("completions", "extensions"):
+        if not getattr(revision, capability):
+            body["capabilities"].pop(capability, None)
     if not revision.titles:
         body["serverInfo"].pop("title", None)
     if not revision.icons:

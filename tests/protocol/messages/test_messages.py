@@ -1,0 +1,115 @@
+"""Results and notifications as they are on the wire."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcpfleet.protocol.messages import (
+    CallToolResult,
+    Cancelled,
+    DiscoverResult,
+    Implementation,
+    InitializeResult,
+    ListChangedCapability,
+    ListToolsResult,
+    LogMessage,
+    Progress,
+    ResourcesCapability,
+    ServerCapabilities,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+SCHEMA = {"type": "object", "properties": {}}
+CAPABILITIES = ServerCapabilities(
+    tools=ListChangedCapability(list_changed=True),
+    prompts=ListChangedCapability(),
+    resources=ResourcesCapability(subscribe=True),
+    logging={},
+    completions={},
+    extensions={"acme/x": {}},
+)
+DECLARED = {
+    "tools": {"listChanged": True},
+    "prompts": {},
+    "resources": {"subscribe": True},
+    "logging": {},
+    "completions": {},
+    "extensions": {"acme/x": {}},
+}
+
+MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
+    (
+        ListToolsResult(
+            tools=[Tool(name="a", input_schema=SCHEMA, annotations=ToolAnnotations(read_only_hint=False))],
+            next_cursor="c",
+        ),
+        {
+            "tools": [{"name": "a", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": False}}],
+            "nextCursor": "c",
+        },
+    ),
+    (
+        CallToolResult(content=[TextContent("a")], structured_content=None, is_error=True, meta={"b": 1}),
+        {"content": [{"type": "text", "text": "a"}], "structuredContent": None, "isError": True, "_meta": {"b": 1}},
+    ),
+    (CallToolResult(content=[]), {"content": []}),
+    (
+        InitializeResult(
+            protocol_version="2025-11-25",
+            capabilities=CAPABILITIES,
+            server_info=Implementation(name="s", version="1", website_url="https://x"),
+            instructions="i",
+        ),
+        {
+            "protocolVersion": "2025-11-25",
+            "capabilities": DECLARED,
+            "serverInfo": {"name": "s", "version": "1", "websiteUrl": "https://x"},
+            "instructions": "i",
+        },
+    ),
+    (
+        DiscoverResult(supported_versions=["2026-07-28"], capabilities=CAPABILITIES),
+        {"supportedVersions": ["2026-07-28"], "capabilities": DECLARED},
+    ),
+    (
+        Progress(progress_token=0, progress=1.5, total=3, message="m"),
+        {"progressToken": 0, "progress": 1.5, "total": 3, "message": "m"},
+    ),
+    (LogMessage(level="info", data=None), {"level": "info", "data": None}),
+    (Cancelled(request_id="r", reason="why"), {"requestId": "r", "reason": "why"}),
+]
+
+
+@pytest.mark.parametrize(("message", "wire"), MESSAGES, ids=lambda value: type(value).__name__)
+def test_a_message_is_written_in_the_protocols_words_and_read_back(
+    message: msgspec.Struct, wire: dict[str, Any]
+) -> None:
+    assert msgspec.to_builtins(message) == wire
+    assert msgspec.convert(wire, type=type(message)) == message
+
+
+def test_structured_content_that_is_null_is_not_structured_content_that_is_absent() -> None:
+    assert msgspec.convert({"content": []}, type=CallToolResult).structured_content is msgspec.UNSET
+    assert msgspec.convert({"content": [], "structuredContent": None}, type=CallToolResult).structured_content is None
+
+
+@pytest.mark.parametrize(
+    ("notification", "method"),
+    [
+        (Progress, "notifications/progress"),
+        (LogMessage, "notifications/message"),
+        (Cancelled, "notifications/cancelled"),
+    ],
+)
+def test_a_notification_knows_its_method(notification: type[Progress | LogMessage | Cancelled], method: str) -> None:
+    assert method == notification.METHOD
+
+
+@pytest.mark.parametrize("token", [1.5, True, None, []])
+def test_a_progress_token_is_a_string_or_an_integer(token: Any) -> None:
+    """Progress, "Progress Flow"."""
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"progressToken": token, "progress": 1}, type=Progress)

@@ -185,6 +185,7 @@ async def _race(runner: Process, enders: Sequence[Process], random: Random, *, l
         readings = [tasks.create_task(ender.bodies(exchange, stream.start)) for ender in enders]
         await asyncio.sleep(late * random.random())
         accepted = not await _refused(stream, b"result")
+    assert len(await runner.backplane.read(exchange.log, after=stream.start)) == 1
     bodies = await runner.bodies(exchange, stream.start)
     assert [reading.result() for reading in readings] == [bodies] * 3
     assert bodies == ([b"result"] if accepted else [b"unknown"])

@@ -1,0 +1,1 @@
+"""The engine: from classified requests to tools and back, on whichever process a request lands."""

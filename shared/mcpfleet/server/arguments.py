@@ -154,7 +154,7 @@ def _described(parameter: Parameter, one: Shape, schema: Any) -> dict[str, Any]:
     if not parameter.required and (parameter.default is not None or _admits_null(one)):
         # A default that has no JSON form works all the same; only the schema cannot tell of it.
         with contextlib.suppress(TypeError, ValueError):
-            described.setdefault("default", jsontext.loads(jsontext.dumps(one.write(parameter.default))))
+            described.setdefault("default", jsontext.loads(jsontext.dumps(one.write(parameter.default, stable=True))))
     return described
 
 

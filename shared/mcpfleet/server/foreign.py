@@ -32,8 +32,10 @@ class Foreign:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             raise Misfit(*(f"{path_text([name, *one['loc']])}: {one['msg']}" for one in found)) from None
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, *, stable: bool = False) -> Any:
         """Write by the hint; what does not match it shows when the output is checked against its schema."""
+        if stable and isinstance(value, set | frozenset):
+            value = sorted(value)
         return self.adapter.dump_python(value, mode="json", by_alias=True, warnings="none")
 
 

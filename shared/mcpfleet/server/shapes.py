@@ -32,8 +32,11 @@ class Shape(Protocol):
         """The JSON value as the hint wants it; `Misfit`, with paths that begin with `name`, if it does not fit."""
         ...
 
-    def write(self, value: Any) -> Any:
-        """A Python value as JSON values; raises `TypeError` or `ValueError` for what has no JSON form."""
+    def write(self, value: Any, *, stable: bool = False) -> Any:
+        """A Python value as JSON values; raises `TypeError` or `ValueError` for what has no JSON form.
+
+        `stable`: sets come out in the same order in every process.
+        """
         ...
 
 
@@ -52,9 +55,9 @@ class Native:
         except msgspec.ValidationError as error:
             raise Misfit(_complaint(name, str(error))) from None
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, *, stable: bool = False) -> Any:
         """Write by what the value is, not by the hint."""
-        return to_json(value)
+        return to_json(value, stable=stable)
 
 
 def shape(hint: Any, where: str, direction: Direction = "validation") -> Shape:
@@ -77,9 +80,9 @@ def shape(hint: Any, where: str, direction: Direction = "validation") -> Shape:
     return adapted
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: Any, *, stable: bool = False) -> Any:
     """A Python value as JSON values; raises `TypeError` or `ValueError` for what has no JSON form."""
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped, order="deterministic" if stable else None)
 
 
 def _dumped(value: Any) -> Any:

@@ -1,0 +1,137 @@
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from mcpfleet.errors import RegistrationError
+from mcpfleet.server.registry import Registry
+from mcpfleet.server.tool import Tool, compile_tool
+
+
+class Context:
+    pass
+
+
+def tool(name: str, **options: Any) -> Tool:
+    def function(a: int = 1) -> None: ...
+
+    return compile_tool(function, context_type=Context, name=name, **options)
+
+
+def registry(*names: str) -> Registry:
+    made = Registry()
+    for name in names:
+        made.add(tool(name))
+    return made
+
+
+def names(of: Registry) -> list[str]:
+    return [one.name for one in of.tools]
+
+
+def test_tools_are_found_by_name_and_listed_in_order() -> None:
+    made = registry("b", "a", "c")
+    assert names(made) == ["b", "a", "c"]
+    assert made.get("a") is made.tools[1]
+    assert made.get("A") is None
+    assert names(Registry()) == []
+
+
+def test_a_name_that_is_taken_is_refused_and_changes_nothing() -> None:
+    made = registry("a")
+    before = (made.digest, made.get("a"))
+    with pytest.raises(RegistrationError, match="'a' is registered already"):
+        made.add(tool("a", title="another"))
+    assert (made.digest, made.get("a")) == before
+    assert len(made.tools) == 1
+
+
+def test_a_list_taken_earlier_does_not_change() -> None:
+    made = registry("a")
+    taken = made.tools
+    made.add(tool("b"))
+    assert [one.name for one in taken] == ["a"]
+
+
+def test_another_registry_is_included_under_a_prefix() -> None:
+    made, other = registry("a"), registry("a", "b")
+    made.include(other, "crm_")
+    assert names(made) == ["a", "crm_a", "crm_b"]
+    assert names(other) == ["a", "b"]
+    made.include(registry("c"))
+    assert names(made) == ["a", "crm_a", "crm_b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("names_", "prefix", "words"),
+    [
+        (("b", "a"), "", "registered already: a"),
+        (("b", "c"), "no good ", "is no tool name"),
+        (("b", "x" * 128), "p", "is no tool name"),
+    ],
+)
+def test_an_inclusion_that_fails_adds_nothing(names_: tuple[str, ...], prefix: str, words: str) -> None:
+    made = registry("a")
+    with pytest.raises(RegistrationError, match=words):
+        made.include(registry(*names_), prefix)
+    assert names(made) == ["a"]
+
+
+def test_a_registry_does_not_include_itself_twice() -> None:
+    made = registry("a")
+    with pytest.raises(RegistrationError, match="registered already: a"):
+        made.include(made)
+    made.include(made, "again.")
+    assert names(made) == ["a", "again.a"]
+
+
+def test_the_digest_tells_every_list_from_every_other() -> None:
+    made = [
+        Registry(),
+        registry("a"),
+        registry("b"),
+        registry("a", "b"),
+        registry("b", "a"),
+    ]
+    for options in ({"title": "A"}, {"description": "A"}, {"meta": {"a": 1}}, {"output_schema": {"type": "null"}}):
+        one = Registry()
+        one.add(tool("a", **options))
+        made.append(one)
+    digests = [one.digest for one in made]
+    assert len(set(digests)) == len(digests)
+    assert all(len(digest) == 32 and set(digest) <= set("0123456789abcdef") for digest in digests)
+
+
+def test_the_digest_follows_a_change_and_ignores_what_clients_do_not_see() -> None:
+    made = registry("a")
+    first = made.digest
+    made.add(tool("b"))
+    assert made.digest == registry("a", "b").digest != first
+    slow = Registry()
+    slow.add(tool("a", timeout=5))
+    assert slow.digest == first
+
+
+SCRIPT = """
+from tests.server.test_derived import many
+from tests.server.test_registry import Context, Registry, compile_tool
+registry = Registry()
+registry.add(compile_tool(many, context_type=Context))
+print(registry.digest)
+"""
+
+
+def test_every_process_has_the_same_digest() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env=os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONPATH": ":".join(path for path in sys.path if path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(digests) == 1

@@ -6,6 +6,7 @@ What leaves this module has types of ours; of redis-py the rest of the backplane
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from hiredis import pack_command
 from redis.asyncio.connection import Connection as TcpConnection
@@ -84,6 +85,9 @@ def dialer(url: str, *, timeout: float, name: str) -> Dial:
         raise SettingsError(f"the Redis URL cannot be used: {error}") from None
     options.pop("max_connections", None)  # of a pool, which there is none
     connection_class = options.pop("connection_class", TcpConnection)
+    database = urlsplit(url).path.strip("/")
+    if "path" not in options and database and not database.isdecimal():  # redis-py would quietly take database 0
+        raise SettingsError(f"the Redis URL cannot be used: its path is the number of a database, not {database!r}")
     options |= {
         "client_name": name,
         "decode_responses": False,

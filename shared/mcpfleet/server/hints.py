@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 
 def unwrapped(hint: Any) -> Any:
-    """A hint without its `Annotated` metadata."""
-    return unwrapped(typing.get_args(hint)[0]) if typing.get_origin(hint) is Annotated else hint
+    """A hint without its `Annotated` metadata, and what a name given to it by a `type` statement stands for."""
+    if typing.get_origin(hint) is Annotated:
+        return unwrapped(typing.get_args(hint)[0])
+    return unwrapped(hint.__value__) if is_alias(hint) else hint
 
 
 def members(hint: Any) -> tuple[Any, ...]:
@@ -19,6 +21,11 @@ def members(hint: Any) -> tuple[Any, ...]:
     if is_union(hint):
         return tuple(inner for member in typing.get_args(hint) for inner in members(member))
     return (NoneType if hint is None else hint,)
+
+
+def is_alias(hint: Any) -> bool:
+    """Whether it comes from a `type` statement, or from its equal for older interpreters."""
+    return type(hint).__name__ == "TypeAliasType"
 
 
 def is_union(hint: Any) -> bool:
@@ -66,6 +73,8 @@ def _parts(hint: Any, seen: set[int]) -> Iterator[Any]:
     seen.add(id(hint))
     yield hint
     inner = [*typing.get_args(hint), *getattr(hint, "__metadata__", ())]
+    if is_alias(hint):
+        inner.append(hint.__value__)
     if _has_fields(hint):
         with contextlib.suppress(NameError, TypeError):  # whoever reads the class says what is wrong with it
             inner += typing.get_type_hints(hint, include_extras=True).values()

@@ -2,12 +2,12 @@
 
 An entry point in the group `mcpfleet.tools` is one of: a function, which becomes a tool; a `Tool`; an iterable of these
 two; or a function that registers by itself. The last is told apart by its signature: it has exactly one parameter, and
-that is annotated with the server's class (`def register(server: Server) -> None`).
+that is annotated with the server's class (`def register(server: Server) -> None`); no tool's argument can be.
 """
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, Protocol
 
@@ -39,31 +39,37 @@ def load(server: Registrar, groups: Sequence[str] = (TOOLS,)) -> None:
         for entry in sorted(entry_points(group=group), key=_order):
             try:
                 _register(server, entry.load())
-            except Exception as error:  # named boundary: a plugin's import may raise anything
-                raise RegistrationError(f"{_described(entry)}: {type(error).__name__}: {error}") from error
+            except (Exception, SystemExit) as error:  # what a plugin raises must not end the start unnamed
+                reason = str(error) if isinstance(error, RegistrationError) else f"{type(error).__name__}: {error}"
+                raise RegistrationError(f"{_described(entry)}: {reason}") from error
 
 
 def _register(server: Registrar, offered: Any) -> None:
+    if _wants_server(offered, server):
+        offered(server)
+    elif isinstance(offered, Iterable) and not isinstance(offered, str | bytes | Mapping):
+        for one in offered:
+            _register_one(server, one)
+    else:
+        _register_one(server, offered)
+
+
+def _register_one(server: Registrar, offered: Any) -> None:
     if isinstance(offered, Tool):
         server.add_tool(offered)
-    elif isinstance(offered, Iterable) and not isinstance(offered, str | bytes):
-        for one in offered:
-            if not isinstance(one, Tool) and not callable(one):
-                raise RegistrationError(f"{type(one).__name__} is neither a function nor a Tool")
-            _register(server, one)
-    elif not callable(offered):
-        raise RegistrationError(f"{type(offered).__name__} is neither a function, a Tool nor an iterable of them")
-    elif _wants_server(offered, server):
-        offered(server)
-    else:
+    elif callable(offered):
         server.tool(offered)
+    else:
+        raise RegistrationError(f"{type(offered).__name__} is neither a function, a Tool nor an iterable of them")
 
 
-def _wants_server(function: Callable[..., Any], server: Registrar) -> bool:
-    parameters = list(inspect.signature(function).parameters)
-    if len(parameters) != 1 or not inspect.isroutine(function):
+def _wants_server(offered: Any, server: Registrar) -> bool:
+    if not inspect.isroutine(offered):
         return False
-    hint = typing.get_type_hints(function).get(parameters[0])
+    parameters = list(inspect.signature(offered).parameters)
+    if len(parameters) != 1:
+        return False
+    hint = typing.get_type_hints(offered).get(parameters[0])
     return isinstance(hint, type) and hint is not object and isinstance(server, hint)
 
 

@@ -6,6 +6,7 @@ installed; nothing here imports it before a hint needs it.
 
 import importlib
 import re
+from types import NoneType
 from typing import Any, Final, Literal, Protocol
 
 import msgspec
@@ -82,7 +83,12 @@ def shape(hint: Any, where: str, direction: Direction = "validation") -> Shape:
 
 def to_json(value: Any, *, stable: bool = False) -> Any:
     """A Python value as JSON values; raises `TypeError` or `ValueError` for what has no JSON form."""
+    if type(value) in _SCALARS:
+        return value
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped, order="deterministic" if stable else None)
+
+
+_SCALARS: Final = frozenset({str, int, float, bool, NoneType})
 
 
 def _dumped(value: Any) -> Any:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import msgspec
 
 from mcpfleet.backplane.base import Backplane, Position
-from mcpfleet.backplane.stored import unpack
+from mcpfleet.backplane.stored import pack, unpack
+from mcpfleet.protocol.jsonrpc import RequestId
+from mcpfleet.protocol.jsontext import dumps, loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +22,22 @@ class Retention:
     keep: int = 10_000
 
 
-class Record(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Record:
     """What must be known of a call to answer it in its runner's place."""
 
-    request_id: str | int
+    request_id: RequestId
+    method: str
+
+    def packed(self) -> bytes:
+        """The record as stored."""
+        return pack(_Stored(dumps(self.request_id), self.method))
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """A record with its id as JSON text, since MessagePack has no integer beyond 64 bits."""
+
+    request_id: bytes
     method: str
 
 
@@ -78,7 +92,10 @@ class Exchange:
 async def find(backplane: Backplane, exchange: Exchange) -> Record | None:
     """The record of a call that has, or lately had, a stream; None: there is no such call."""
     data = await backplane.get(exchange.record)
-    return None if data is None else unpack(Record, data)
+    if data is None:
+        return None
+    stored = unpack(_Stored, data)
+    return Record(loads(stored.request_id), stored.method)
 
 
 async def discard(backplane: Backplane, exchange: Exchange) -> None:

@@ -17,6 +17,7 @@ import msgspec
 from mcpfleet.backplane.base import ABSENT, Position
 from mcpfleet.backplane.stored import pack, unpack
 from mcpfleet.errors import LogGone, Unavailable
+from mcpfleet.protocol.jsontext import dumps
 from mcpfleet.protocol.revisions import Revision, find
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.process import Process
@@ -30,17 +31,29 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a session's cell holds."""
+    """What a session's cell holds; what the client says of itself as JSON text, which any integer fits into."""
 
     owner: tuple[str, str, str]
     revision: str
-    client_info: dict[str, Any]
-    capabilities: dict[str, Any]
+    client_info_json: bytes
+    capabilities_json: bytes
     birth: str
     events: str
     log_level: str | None = None
     seen: float = 0.0
     """When its seat was last renewed, in seconds of some process's wall clock: a hint that saves writes."""
+
+    @property
+    def client_info(self) -> dict[str, Any]:
+        """Who the client says it is."""
+        info: dict[str, Any] = msgspec.json.decode(self.client_info_json)
+        return info
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the client says it can do."""
+        capabilities: dict[str, Any] = msgspec.json.decode(self.capabilities_json)
+        return capabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +112,7 @@ class Sessions:
             self._backplane.open(log_of(session_id), ttl=ttl),
             self._backplane.open(EVENTS, ttl=self._idle * 2),
         )
-        record = Record(owner, revision.date, dict(client_info), dict(capabilities), str(birth), str(events))
+        record = Record(owner, revision.date, dumps(client_info), dumps(capabilities), str(birth), str(events))
         raw = pack(record)
         await self._backplane.put(cell_of(session_id), raw, ttl=ttl, expect=ABSENT)
         return Session(session_id, record, raw, birth, revision)

@@ -85,7 +85,7 @@ class CallStream:
         """
         ttl = retention.ttl
         # In this order: a failover keeps a prefix, and no prefix has a log that nobody could end.
-        await settled(lambda: backplane.put(exchange.record, pack(record), ttl=ttl))
+        await settled(lambda: backplane.put(exchange.record, record.packed(), ttl=ttl))
         lease = await keeper.hold(exchange.alive)
         if lease is None:
             raise CallEnded("another runner has this call")

@@ -15,6 +15,7 @@ from mcpfleet.protocol.inbound import (
     Limits,
     Rejected,
     classify,
+    read_handshake,
     refuse_batch,
 )
 from mcpfleet.protocol.jsonrpc import (
@@ -71,6 +72,19 @@ def test_a_handshake_that_is_incomplete_is_refused(hello: dict[str, Any]) -> Non
     """Lifecycle, "Initialization": the client MUST send version, capabilities and information."""
     rejected = refused(headers(POST), request("initialize", 5, **hello))
     assert (rejected.code, rejected.id) == (INVALID_PARAMS, 5)
+
+
+def test_a_transport_without_headers_reads_the_handshake_alone() -> None:
+    request_ = Request(1, "initialize", dict(HELLO))
+    assert read_handshake(request_) == Initialize(request_)
+    assert isinstance(read_handshake(Request(1, "initialize")), Rejected)
+
+
+@pytest.mark.parametrize("version", ["2099-01-01", ""])
+def test_not_even_the_handshake_may_name_an_unknown_version_in_its_header(version: str) -> None:
+    """Transports, "Protocol Version Header": an invalid or unsupported version MUST be 400."""
+    rejected = refused(headers(POST, MCP_Protocol_Version=version), request("initialize", 5, **HELLO))
+    assert (rejected.code, rejected.id) == (UNSUPPORTED_VERSION, 5)
 
 
 MESSAGES = [

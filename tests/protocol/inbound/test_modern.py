@@ -150,8 +150,9 @@ def test_a_name_is_compared_after_decoding(changes: dict[str, str | None], param
     assert isinstance(classify("POST", headers(CALL, **changes), call(**params)), ModernRequest)
 
 
-def test_a_name_for_a_body_that_has_none_is_a_mismatch() -> None:
-    assert refused(headers(CALL), call(name=None)).code == HEADER_MISMATCH
+@pytest.mark.parametrize("name", ["echo", "", "=?base64?!!?="])
+def test_a_name_for_a_body_that_has_none_is_a_mismatch(name: str) -> None:
+    assert refused(headers(CALL, Mcp_Name=name), call(name=None)).code == HEADER_MISMATCH
 
 
 @pytest.mark.parametrize(

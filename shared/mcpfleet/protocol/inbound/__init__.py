@@ -12,7 +12,7 @@ from mcpfleet.protocol.inbound.arrivals import (
 )
 from mcpfleet.protocol.inbound.door import classify
 from mcpfleet.protocol.inbound.envelope import progress_token, read_envelope
-from mcpfleet.protocol.inbound.legacy import refuse_batch
+from mcpfleet.protocol.inbound.legacy import read_handshake, refuse_batch
 from mcpfleet.protocol.inbound.rejected import HTTP_STATUS, Rejected, status_of
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "classify",
     "progress_token",
     "read_envelope",
+    "read_handshake",
     "refuse_batch",
     "status_of",
 ]

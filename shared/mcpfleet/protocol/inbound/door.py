@@ -94,7 +94,7 @@ def _check_media(headers: Headers, accepts: frozenset[str]) -> Rejected | None:
 def _check_version(headers: Headers) -> Rejected | None:
     """Two versions at once would let an intermediary see another era than this door."""
     if headers.disagree(MCP_PROTOCOL_VERSION):
-        return header_mismatch(f"{MCP_PROTOCOL_VERSION} is given more than once")
+        return header_mismatch(f"{MCP_PROTOCOL_VERSION} is given with different values")
     return None
 
 

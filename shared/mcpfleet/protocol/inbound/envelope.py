@@ -7,12 +7,10 @@ from mcpfleet.protocol import revisions
 from mcpfleet.protocol.inbound.arrivals import ModernRequest
 from mcpfleet.protocol.inbound.rejected import Rejected, invalid_params, unsupported_version
 from mcpfleet.protocol.jsonrpc import Notification, Request, RequestId, is_id
+from mcpfleet.protocol.messages.notifications import LOG_LEVELS
 from mcpfleet.protocol.meta import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION
 from mcpfleet.protocol.negotiation import OFFERED
 from mcpfleet.protocol.revisions import Era, Revision
-
-LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Least severe first."""
 
 _OBJECTS: Final = ("roots", "sampling", "elicitation", "experimental", "extensions")
 

@@ -1,13 +1,16 @@
 """The ladder of a legacy request: the handshake, and what belongs to a session."""
 
+from typing import Final
+
 from mcpfleet.protocol.headers import LAST_EVENT_ID, MCP_SESSION_ID, Headers
 from mcpfleet.protocol.inbound.arrivals import Initialize, LegacyEnd, LegacyPost, LegacyStream, Limits
 from mcpfleet.protocol.inbound.envelope import capability_fault
 from mcpfleet.protocol.inbound.rejected import Rejected, invalid_params, invalid_request
 from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
+from mcpfleet.protocol.negotiation import OFFERED
 from mcpfleet.protocol.revisions import Revision
 
-_INITIALIZE = "initialize"
+_INITIALIZE: Final = "initialize"
 
 
 def classify_post(
@@ -19,7 +22,7 @@ def classify_post(
 ) -> Initialize | LegacyPost | Rejected:
     """Sort one body; a batch whose revision only the session knows is left to `refuse_batch`."""
     if isinstance(message, Request) and message.method == _INITIALIZE:
-        return _handshake(message, accepts)
+        return read_handshake(message, accepts=accepts)
     if isinstance(message, Batch):
         refusal = _check_batch(message, named)
         if refusal is not None:
@@ -53,7 +56,8 @@ def _check_batch(batch: Batch, named: Revision | None) -> Rejected | None:
     return None if named is None else refuse_batch(named)
 
 
-def _handshake(request: Request, accepts: frozenset[str]) -> Initialize | Rejected:
+def read_handshake(request: Request, *, accepts: frozenset[str] = OFFERED) -> Initialize | Rejected:
+    """An `initialize` with parameters of the right types, on any transport (Lifecycle, "Initialization")."""
     params = request.params
     if type(params.get("protocolVersion")) is not str:
         return invalid_params("protocolVersion is not a string", request.id)
@@ -70,7 +74,7 @@ def _session(headers: Headers, limits: Limits, request_id: RequestId | None = No
     if session_id is None:
         return invalid_request("session-required", f"{MCP_SESSION_ID} is missing; send initialize first", request_id)
     if headers.disagree(MCP_SESSION_ID):
-        return invalid_request("session-malformed", f"{MCP_SESSION_ID} is given more than once", request_id)
+        return invalid_request("session-malformed", f"{MCP_SESSION_ID} is given with different values", request_id)
     if not 0 < len(session_id) <= limits.max_session_id or not all("!" <= char <= "~" for char in session_id):
         return invalid_request("session-malformed", f"{MCP_SESSION_ID} is not a session id", request_id)
     return session_id

@@ -50,7 +50,7 @@ def _check_method(request: Request, headers: Headers) -> Rejected | None:
     if given is None:
         return header_mismatch(f"{MCP_METHOD} is missing", request.id)
     if headers.disagree(MCP_METHOD):
-        return header_mismatch(f"{MCP_METHOD} is given more than once", request.id)
+        return header_mismatch(f"{MCP_METHOD} is given with different values", request.id)
     if given != request.method:
         return header_mismatch(f"{MCP_METHOD} does not match the body", request.id)
     return None
@@ -65,8 +65,8 @@ def _check_name(request: Request, headers: Headers) -> Rejected | None:
     if given is None:
         return header_mismatch(f"{MCP_NAME} is missing", request.id) if type(name) is str else None
     if headers.disagree(MCP_NAME):
-        return header_mismatch(f"{MCP_NAME} is given more than once", request.id)
-    if decode_value(given) != name:
+        return header_mismatch(f"{MCP_NAME} is given with different values", request.id)
+    if name is None or decode_value(given) != name:
         return header_mismatch(f"{MCP_NAME} does not match params.{key}", request.id)
     return None
 

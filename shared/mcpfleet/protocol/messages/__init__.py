@@ -19,10 +19,11 @@ from mcpfleet.protocol.messages.lifecycle import (
     ResourcesCapability,
     ServerCapabilities,
 )
-from mcpfleet.protocol.messages.notifications import Cancelled, LogMessage, Progress
+from mcpfleet.protocol.messages.notifications import LOG_LEVELS, Cancelled, LogLevel, LogMessage, Progress
 from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult, Tool, ToolAnnotations
 
 __all__ = [
+    "LOG_LEVELS",
     "Annotations",
     "AudioContent",
     "CallToolResult",
@@ -36,6 +37,7 @@ __all__ = [
     "InitializeResult",
     "ListChangedCapability",
     "ListToolsResult",
+    "LogLevel",
     "LogMessage",
     "Progress",
     "ResourceContents",

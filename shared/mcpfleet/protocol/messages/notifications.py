@@ -1,12 +1,14 @@
 """Notifications about a running request ("Progress"; "Logging"; "Cancellation")."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal, get_args
 
 from msgspec import Struct
 
 from mcpfleet.protocol.jsonrpc import RequestId
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LOG_LEVELS: Final[tuple[str, ...]] = get_args(LogLevel)
+"""Least severe first."""
 
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest_plugins = ["tests.redis_server", "tests.fleet"]
+pytest_plugins = ["tests.redis_server", "tests.fleets"]
 
 
 @pytest.fixture(scope="session")

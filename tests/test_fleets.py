@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tests.calls import call
-from tests.fleet import Fleet, Launch, Shape
+from tests.fleets import Fleet, Launch, Shape
 from tests.processes import assert_ends
 from tests.redis_server import RedisServer
 

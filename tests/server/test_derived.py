@@ -1,9 +1,6 @@
 import datetime
 import decimal
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -20,6 +17,7 @@ from mcpfleet.server.arguments import Typed
 from mcpfleet.server.derived import describe, document
 from mcpfleet.server.schema import Schema
 from mcpfleet.server.shapes import Direction, Misfit, Native, shape
+from tests.server import fresh
 from tests.server.samples import READ, Circle, Colour, Filters, Level, Model, Pair, Point, Square, Stay, Tree
 
 
@@ -302,14 +300,5 @@ print(json.dumps(root_of(many)))
 
 
 def test_every_process_derives_the_same_schema() -> None:
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env=os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONPATH": ":".join(path for path in sys.path if path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in range(3)
-    }
+    outputs = {fresh.run(SCRIPT, PYTHONHASHSEED=str(seed)) for seed in range(3)}
     assert [json.loads(output) for output in outputs] == [root_of(many)]

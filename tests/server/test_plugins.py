@@ -1,8 +1,6 @@
 import json
-import os
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from mcpfleet.errors import RegistrationError
 from mcpfleet.server.plugins import load
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.tool import Tool, compile_tool
+from tests.server import fresh
 
 
 class Context:
@@ -222,12 +221,4 @@ def test_a_real_distribution_is_built_installed_and_loaded(tmp_path: Path) -> No
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index"]
     options = ["--no-deps", "--no-build-isolation", "--target", str(target), str(project)]
     subprocess.run([*pip, *options], check=True, timeout=100, cwd=tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(USER)],
-        env=os.environ | {"PYTHONPATH": str(target)},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert json.loads(done.stdout) == ["Forecast the weather of a city."]
+    assert json.loads(fresh.run(USER, str(target))) == ["Forecast the weather of a city."]

@@ -1,6 +1,3 @@
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -8,6 +5,7 @@ import pytest
 from mcpfleet.errors import RegistrationError
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.tool import Tool, compile_tool
+from tests.server import fresh
 
 
 class Context:
@@ -124,14 +122,4 @@ print(registry.digest)
 
 
 def test_every_process_has_the_same_digest() -> None:
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env=os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONPATH": ":".join(path for path in sys.path if path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in range(4)
-    }
-    assert len(digests) == 1
+    assert len({fresh.run(SCRIPT, PYTHONHASHSEED=str(seed)) for seed in range(4)}) == 1

@@ -1,14 +1,13 @@
 import asyncio
 import contextvars
-import sys
 import threading
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 
 import pytest
 
 from mcpfleet.errors import Overloaded
 from mcpfleet.server.threads import Threads
+from tests.server import fresh
 
 DEADLINE = 10.0
 
@@ -217,6 +216,4 @@ async def main():
 asyncio.run(main())
 print("out")
 """
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=PIPE, stderr=PIPE)
-    assert await process.communicate() == (b"out\n", b"")
-    assert process.returncode == 0
+    assert await asyncio.to_thread(fresh.run, script) == "out\n"

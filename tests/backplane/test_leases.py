@@ -2,21 +2,28 @@ import asyncio
 
 import pytest
 
+from mcpfleet.backplane.faults import Doubtful, Fate
 from mcpfleet.backplane.leases import Keeper
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
-from mcpfleet.errors import LogGone, Unavailable
+from mcpfleet.errors import InDoubt, LogGone, Unavailable
+from tests.backplane.conftest import Pair
 from tests.clock import Clock
 
 KEY = "calls/one/alive"
 
 
 class Fleet:
-    """Two processes' keepers over one store, on one clock that the test moves."""
+    """Two processes' keepers over one store, in which time passes when the test says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, pair: Pair) -> None:
         self.clock = Clock()
-        self.store = MemoryStore(self.clock)
-        self.mine, self.other = (Keeper(MemoryBackplane(self.store), clock=self.clock) for _ in range(2))
+        self.store = pair.store
+        self.mine, self.other = (Keeper(view, clock=self.clock) for view in (pair.here, pair.there))
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass in which nobody does anything."""
+        await self.store.age(seconds)
+        self.clock.pass_by(seconds)
 
     async def pass_by(self, seconds: float, *awake: Keeper) -> None:
         """Let time pass; the keepers that are awake make their rounds."""
@@ -24,14 +31,14 @@ class Fleet:
         while self.clock() < until:
             for keeper in awake:
                 await keeper.round()
-            self.clock.pass_by(min(2.5, until - self.clock()))
+            await self.sleep(min(2.5, until - self.clock()))
         for keeper in awake:
             await keeper.round()
 
 
 @pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
+async def fleet(pair: Pair) -> Fleet:
+    return Fleet(pair)
 
 
 async def test_a_lease_is_held_by_one(fleet: Fleet) -> None:
@@ -57,16 +64,16 @@ async def test_the_release_of_a_lease_that_another_took_leaves_it_to_the_other(f
 
 async def test_a_lease_lasts_while_its_keeper_makes_its_rounds(fleet: Fleet) -> None:
     await fleet.mine.hold(KEY)
-    await fleet.pass_by(3600, fleet.mine)
+    await fleet.pass_by(60, fleet.mine)
     assert await fleet.other.hold(KEY) is None
 
 
 async def test_a_lease_outlives_its_process_by_the_lease_time_at_most(fleet: Fleet) -> None:
     await fleet.mine.hold(KEY)
     await fleet.pass_by(60, fleet.mine)
-    fleet.clock.pass_by(7.4)
+    await fleet.sleep(7.0)
     assert await fleet.other.hold(KEY) is None
-    fleet.clock.pass_by(0.2)
+    await fleet.sleep(0.6)
     assert await fleet.other.hold(KEY)
 
 
@@ -97,7 +104,7 @@ async def test_a_lease_that_another_took_is_lost_and_renewed_no_more(fleet: Flee
     lease = await fleet.mine.hold(KEY)
     assert lease
     lease.on_lapse = lambda: lapses.append("lapsed")
-    fleet.clock.pass_by(8)
+    await fleet.sleep(8)
     taken = await fleet.other.hold(KEY)
     assert taken
     await fleet.mine.round()
@@ -126,24 +133,24 @@ async def test_the_holder_of_a_lease_is_not_dead(fleet: Fleet) -> None:
 async def test_a_holder_is_dead_once_its_lease_is_gone(fleet: Fleet) -> None:
     await fleet.mine.hold(KEY)
     await fleet.pass_by(30, fleet.mine, fleet.other)
-    await fleet.pass_by(7.4, fleet.other)
+    await fleet.pass_by(7.0, fleet.other)
     assert not await fleet.other.dead(KEY)
-    await fleet.pass_by(0.2, fleet.other)
+    await fleet.pass_by(0.6, fleet.other)
     assert await fleet.other.dead(KEY)
 
 
 async def test_nobody_is_dead_for_a_process_that_has_just_begun(fleet: Fleet) -> None:
     await fleet.other.round()
     assert not await fleet.other.dead(KEY)
-    await fleet.pass_by(7.4, fleet.other)
+    await fleet.pass_by(7.0, fleet.other)
     assert not await fleet.other.dead(KEY)
-    await fleet.pass_by(0.2, fleet.other)
+    await fleet.pass_by(0.6, fleet.other)
     assert await fleet.other.dead(KEY)
 
 
 async def test_nobody_is_dead_for_a_process_that_has_just_woken(fleet: Fleet) -> None:
     await fleet.pass_by(30, fleet.other)
-    fleet.clock.pass_by(600)
+    await fleet.sleep(600)
     assert not await fleet.other.dead(KEY)
     await fleet.pass_by(5, fleet.other)
     assert not await fleet.other.dead(KEY)
@@ -159,10 +166,10 @@ async def test_a_touch_is_renewed_when_it_is_due_and_not_before(fleet: Fleet) ->
         return True
 
     began = fleet.clock()
-    with fleet.mine.touching(renew, every=450, on_gone=pytest.fail):
-        await fleet.pass_by(1800, fleet.mine)
-    assert [round(at - began) for at in renewed] == [450, 900, 1350, 1800]
-    await fleet.pass_by(1800, fleet.mine)
+    with fleet.mine.touching(renew, every=20, on_gone=pytest.fail):
+        await fleet.pass_by(80, fleet.mine)
+    assert [round(at - began) for at in renewed] == [20, 40, 60, 80]
+    await fleet.pass_by(80, fleet.mine)
     assert len(renewed) == 4
 
 
@@ -196,6 +203,95 @@ async def test_a_touch_that_fails_is_tried_again_in_the_next_round_and_breaks_co
         await fleet.pass_by(2.5, fleet.mine)
     assert len(tried) == 2
     assert fleet.mine.contact.unbroken_for(0)
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
+async def test_a_lease_whose_first_attempt_is_in_doubt_is_held_for_certain(pair: Pair, fate: Fate) -> None:
+    doubtful = Doubtful([fate])
+    lease = await Keeper(doubtful.view(pair.here)).hold(KEY)
+    assert lease
+    await doubtful.deliver()
+    assert await pair.there.get(KEY) == lease.token
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
+async def test_an_attempt_in_doubt_takes_nothing_from_another_holder(pair: Pair, fate: Fate) -> None:
+    held = await Keeper(pair.there).hold(KEY)
+    assert held
+    doubtful = Doubtful([fate])
+    assert await Keeper(doubtful.view(pair.here)).hold(KEY) is None
+    await doubtful.deliver()
+    assert await pair.there.get(KEY) == held.token
+
+
+async def test_an_attempt_that_stays_in_doubt_is_an_error_and_renews_nothing(pair: Pair) -> None:
+    keeper = Keeper(Doubtful([Fate.UNANSWERED, Fate.LOST]).view(pair.here))
+    with pytest.raises(InDoubt):
+        await keeper.hold(KEY)
+    assert not keeper.contact.unbroken_for(0)
+    await pair.store.age(8)
+    await keeper.round()
+    assert await pair.there.get(KEY) is None
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])
+async def test_a_release_in_doubt_is_sent_again(pair: Pair, fate: Fate) -> None:
+    lease = await Keeper(Doubtful([Fate.DONE, fate]).view(pair.here)).hold(KEY)
+    assert lease
+    await lease.release()
+    assert await pair.there.get(KEY) is None
+
+
+async def test_a_release_while_the_store_is_away_is_no_error_and_the_lease_runs_out(pair: Pair) -> None:
+    keeper = Keeper(Doubtful([Fate.DONE, Fate.UNSENT]).view(pair.here))
+    lease = await keeper.hold(KEY)
+    assert lease
+    await lease.release()
+    await pair.store.age(8)
+    await keeper.round()
+    assert await pair.there.get(KEY) is None
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.UNSENT])
+async def test_a_renewal_that_fails_breaks_contact_and_loses_nothing(pair: Pair, fate: Fate) -> None:
+    keeper = Keeper(Doubtful([Fate.DONE, Fate.DONE, fate]).view(pair.here))
+    lease = await keeper.hold(KEY)
+    assert lease
+    await keeper.round()
+    assert not keeper.contact.unbroken_for(0)
+    await keeper.round()
+    assert keeper.contact.unbroken_for(0)
+    assert not lease.lost.is_set()
+    assert await pair.there.get(KEY) == lease.token
+
+
+async def test_after_an_outage_that_ended_it_a_lease_is_re_taken_before_anybody_may_call_its_holder_dead(
+    fleet: Fleet,
+) -> None:
+    lease = await fleet.mine.hold(KEY)
+    assert lease
+    await fleet.pass_by(30, fleet.mine, fleet.other)
+    await fleet.sleep(20)  # the store does not answer, and neither process can make its rounds
+    fleet.mine.contact.lost()
+    fleet.other.contact.lost()
+    await fleet.other.round()
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(2.5, fleet.other)
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(30, fleet.mine, fleet.other)
+    assert not await fleet.other.dead(KEY)
+    assert not lease.lost.is_set()
+
+
+async def test_a_look_that_fails_makes_nobody_dead_and_breaks_contact(pair: Pair) -> None:
+    clock = Clock()
+    fates = [Fate.DONE] * 8 + [Fate.UNSENT]
+    keeper = Keeper(Doubtful(fates).view(pair.here), clock=clock)
+    for _ in range(8):
+        clock.pass_by(2.5)
+        await keeper.round()
+    assert not await keeper.dead(KEY)
+    assert not keeper.contact.unbroken_for(0)
 
 
 async def test_a_running_keeper_renews_by_itself() -> None:

@@ -1,13 +1,16 @@
 import asyncio
+import itertools
 from contextlib import suppress
 
 import pytest
 
+from mcpfleet.backplane import replies
 from mcpfleet.backplane.base import Position
+from mcpfleet.backplane.faults import Doubtful, Fate, Rollback, Stepped, interleavings, shuffles
 from mcpfleet.backplane.leases import Keeper
-from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.backplane.replies import Verdict, answer, ask, await_answer
-from mcpfleet.errors import LogGap
+from mcpfleet.errors import LogGap, Unavailable
+from tests.backplane.conftest import Pair
 from tests.clock import Clock
 
 QUESTION = "session/x/1/q/1"
@@ -18,10 +21,10 @@ LONG = 60.0
 class Conversation:
     """The process that asks and the one that receives the answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, pair: Pair) -> None:
         self.clock = Clock()
-        store = MemoryStore(self.clock)
-        self.asking, self.answering = MemoryBackplane(store), MemoryBackplane(store)
+        self.store = pair.store
+        self.asking, self.answering = pair.here, pair.there
         self.asker, self.answerer = (Keeper(one, clock=self.clock) for one in (self.asking, self.answering))
 
     async def ask(self) -> Position:
@@ -37,10 +40,18 @@ class Conversation:
         """Wait for the answer on the first process."""
         return await await_answer(self.asking, QUESTION, start, deadline=deadline)
 
+    async def let_the_asker_die(self) -> None:
+        """Let time pass in which the asker's process is not heard of."""
+        for _ in range(5):
+            await self.answerer.round()
+            self.clock.pass_by(2.5)
+            await self.store.age(2.5)
+        await self.answerer.round()
+
 
 @pytest.fixture
-def conversation() -> Conversation:
-    return Conversation()
+async def conversation(pair: Pair) -> Conversation:
+    return Conversation(pair)
 
 
 async def test_an_answer_given_on_another_process_reaches_its_asker(conversation: Conversation) -> None:
@@ -59,7 +70,7 @@ async def test_an_answer_may_come_before_anybody_waits(conversation: Conversatio
 
 async def test_nobody_asked(conversation: Conversation) -> None:
     assert await conversation.answer(b"yes") is Verdict.REFUSED
-    assert len(conversation.answering.store) == 0
+    assert await conversation.store.names() == []
 
 
 async def test_the_same_answer_again_is_known_and_another_is_refused(conversation: Conversation) -> None:
@@ -106,9 +117,11 @@ async def test_an_answer_that_came_before_the_deadline_was_noticed_is_used(conve
 
 async def test_a_cancelled_asker_refuses_what_comes_later(conversation: Conversation) -> None:
     start = await conversation.ask()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(0.01):
-            await conversation.wait(start)
+    waiting = asyncio.ensure_future(conversation.wait(start))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
     assert await conversation.answer(b"late") is Verdict.REFUSED
 
 
@@ -122,18 +135,14 @@ async def test_a_question_that_was_given_up_stays_given_up_for_whoever_waits_aga
 
 async def test_answers_to_a_dead_asker_are_refused(conversation: Conversation) -> None:
     await conversation.ask()
-    for _ in range(5):
-        await conversation.answerer.round()
-        conversation.clock.pass_by(2.5)
+    await conversation.let_the_asker_die()
     assert await conversation.answer(b"yes") is Verdict.REFUSED
 
 
 async def test_an_answer_accepted_before_its_asker_died_is_still_known(conversation: Conversation) -> None:
     await conversation.ask()
     await conversation.answer(b"yes")
-    for _ in range(5):
-        await conversation.answerer.round()
-        conversation.clock.pass_by(2.5)
+    await conversation.let_the_asker_die()
     assert await conversation.answer(b"yes") is Verdict.REPEATED
 
 
@@ -151,13 +160,121 @@ async def _gap(conversation: Conversation, start: Position) -> bool:
     return True
 
 
-async def test_an_answer_post_cancelled_midway_can_be_given_again(conversation: Conversation) -> None:
+@pytest.mark.parametrize("turns", range(12))
+async def test_an_answer_post_cancelled_midway_can_be_given_again(conversation: Conversation, turns: int) -> None:
     start = await conversation.ask()
-    for turns in range(6):
-        first = asyncio.ensure_future(conversation.answer(b"yes"))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        first.cancel()
-        await asyncio.wait([first])
+    first = asyncio.ensure_future(conversation.answer(b"yes"))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
     assert await conversation.answer(b"yes") in {Verdict.ACCEPTED, Verdict.REPEATED}
     assert await conversation.wait(start) == b"yes"
+
+
+ANSWERING = ["open", "get", "append"]
+"""The commands of `answer`."""
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
+async def test_an_answer_in_doubt_is_given_again_and_delivered_once(pair: Pair, fate: Fate) -> None:
+    start = await ask(pair.here, QUESTION, ttl=600)
+    doubtful = Doubtful([Fate.DONE, Fate.DONE, fate])
+    view = doubtful.view(pair.there)
+    assert await answer(view, Keeper(view), QUESTION, ASKER, b"yes") is Verdict.ACCEPTED
+    await doubtful.deliver()
+    assert len(await pair.here.read(QUESTION, after=start)) == 1
+    assert await await_answer(pair.here, QUESTION, start, deadline=LONG) == b"yes"
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE, Fate.UNSENT])
+@pytest.mark.parametrize("command", range(len(ANSWERING)))
+async def test_an_answer_is_an_error_or_a_verdict_and_the_next_attempt_succeeds(
+    pair: Pair, command: int, fate: Fate
+) -> None:
+    start = await ask(pair.here, QUESTION, ttl=600)
+    doubtful = Doubtful([*[Fate.DONE] * command, fate, fate])
+    view = doubtful.view(pair.there)
+    with suppress(Unavailable):
+        assert await answer(view, Keeper(view), QUESTION, ASKER, b"yes") is Verdict.ACCEPTED
+    assert await answer(pair.there, Keeper(pair.there), QUESTION, ASKER, b"yes") is not Verdict.REFUSED
+    await doubtful.deliver()
+    assert await await_answer(pair.here, QUESTION, start, deadline=LONG) == b"yes"
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.UNSENT])
+async def test_giving_up_is_done_for_certain_before_it_is_said(pair: Pair, fate: Fate) -> None:
+    start = await ask(pair.here, QUESTION, ttl=600)
+    asking = Doubtful([fate, fate, fate]).view(pair.here)
+    with pytest.raises(TimeoutError):
+        await await_answer(asking, QUESTION, start, deadline=0)
+    assert await answer(pair.there, Keeper(pair.there), QUESTION, ASKER, b"late") is Verdict.REFUSED
+
+
+async def test_who_cannot_give_up_does_not_say_that_there_was_no_answer(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replies, "GRACE_SECONDS", 0.05)
+    start = await ask(pair.here, QUESTION, ttl=600)
+    away = Doubtful(itertools.repeat(Fate.UNSENT)).view(pair.here)
+    with pytest.raises(Unavailable):
+        await await_answer(away, QUESTION, start, deadline=0)
+
+
+async def test_the_deadline_and_an_answer_agree_in_every_order(pair: Pair) -> None:
+    outcomes = {await race_of_the_deadline(pair, steps, f"session/q/{n}", 1) for n, steps in enumerate(interleavings())}
+    assert outcomes == {"answered", "given up"}
+
+
+async def test_the_deadline_an_answer_and_its_copy_agree_in_many_orders(pair: Pair) -> None:
+    outcomes = {
+        await race_of_the_deadline(pair, steps, f"session/q/{n}", 2) for n, steps in enumerate(shuffles(24, 200))
+    }
+    assert outcomes == {"answered", "given up"}
+
+
+async def race_of_the_deadline(pair: Pair, steps: Stepped, question: str, copies: int) -> str:
+    """An asker at its deadline against so many copies of one answer: what both sides were told."""
+    start = await ask(pair.here, question, ttl=60)
+    views = [steps.view(pair.there) for _ in range(copies)]
+    waited, *verdicts = await steps.run(
+        await_answer(steps.view(pair.here), question, start, deadline=0),
+        *(answer(view, Keeper(view), question, ASKER, b"yes") for view in views),
+    )
+    outcome = "answered" if waited == b"yes" else "given up"
+    assert isinstance(waited, bytes | TimeoutError), steps
+    assert [verdict is Verdict.REFUSED for verdict in verdicts] == [outcome == "given up"] * copies, steps
+    return outcome
+
+
+async def test_a_rollback_after_an_answer_was_accepted_lets_the_repeated_post_be_accepted_again(pair: Pair) -> None:
+    rollback = Rollback(pair.store)
+    view = rollback.view(pair.there)
+    start = await ask(pair.here, QUESTION, ttl=600)
+    assert await answer(view, Keeper(view), QUESTION, ASKER, b"yes") is Verdict.ACCEPTED
+    await rollback.back()
+    assert rollback.moments[-1] == f"append({QUESTION})"
+    assert await answer(view, Keeper(view), QUESTION, ASKER, b"yes") is Verdict.ACCEPTED
+    assert await await_answer(pair.here, QUESTION, start, deadline=LONG) == b"yes"
+
+
+async def test_a_rollback_after_an_answer_that_nobody_repeats_ends_the_waiter_at_its_deadline(pair: Pair) -> None:
+    rollback = Rollback(pair.store)
+    view = rollback.view(pair.there)
+    start = await ask(pair.here, QUESTION, ttl=600)
+    assert await answer(view, Keeper(view), QUESTION, ASKER, b"yes") is Verdict.ACCEPTED
+    await rollback.back()
+    with pytest.raises(TimeoutError):
+        await await_answer(pair.here, QUESTION, start, deadline=0.05)
+    assert await answer(view, Keeper(view), QUESTION, ASKER, b"yes") is Verdict.REFUSED
+
+
+async def test_a_rollback_of_the_question_itself_is_an_error_at_once(pair: Pair) -> None:
+    rollback = Rollback(pair.store)
+    start = await ask(rollback.view(pair.here), QUESTION, ttl=600)
+    waiting = asyncio.ensure_future(await_answer(pair.here, QUESTION, start, deadline=LONG))
+    await asyncio.sleep(0)
+    await rollback.back()
+    with pytest.raises(LogGap):
+        await waiting
+    assert await answer(pair.there, Keeper(pair.there), QUESTION, ASKER, b"yes") is Verdict.REFUSED

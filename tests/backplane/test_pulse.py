@@ -1,23 +1,28 @@
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
 
 import pytest
 
 from mcpfleet.backplane.background import background
-from mcpfleet.backplane.base import Bell, Position
+from mcpfleet.backplane.base import Backplane, Bell
+from mcpfleet.backplane.intercepted import Intercepted, Verb
 from mcpfleet.backplane.leases import Keeper
-from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
+from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.backplane.pulse import FLEET, Beat, Pulse
 from mcpfleet.errors import Unavailable
+from tests.backplane.conftest import Pair, all_rung
 from tests.clock import Clock
 
+_Result = TypeVar("_Result")
 
-class Deaf(MemoryBackplane):
-    """A view of a store whose bells can fall silent, and whose commands can fail."""
 
-    def __init__(self, store: MemoryStore) -> None:
-        super().__init__(store)
+class Deaf(Intercepted):
+    """A view of a store whose bells can fall silent, and whose appends can fail."""
+
+    def __init__(self, inner: Backplane) -> None:
+        super().__init__(inner, self)
+        self.inner = inner
         self.deaf = False
         self.away = False
         self.curable = True
@@ -27,15 +32,13 @@ class Deaf(MemoryBackplane):
         self.reconnects += 1
         self.deaf = self.deaf and not self.curable
 
-    @asynccontextmanager
-    async def watch(self, log: str, *, poll: float = 5.0) -> AsyncIterator[Bell]:
-        async with super().watch(log, poll=poll) as bell:
-            yield _Muffled(bell, self)
-
-    async def append(self, *args: object, **options: object) -> Position:
-        if self.away:
+    async def verb(self, verb: Verb, name: str, act: Callable[[], Awaitable[_Result]], /) -> _Result:
+        if self.away and verb == "append":
             raise Unavailable
-        return await super().append(*args, **options)  # type: ignore[arg-type]  # handed on as it came
+        return await act()
+
+    def bell(self, inner: Bell, /) -> Bell:
+        return _Muffled(inner, self)
 
 
 class _Muffled:
@@ -52,8 +55,8 @@ class _Muffled:
 class Process:
     """One process of a fleet: its view, its keeper and its pulse."""
 
-    def __init__(self, store: MemoryStore, clock: Clock, name: str, fingerprint: str) -> None:
-        self.view = Deaf(store)
+    def __init__(self, view: Backplane, clock: Clock, name: str, fingerprint: str) -> None:
+        self.view = Deaf(view)
         self.name = name
         self.fingerprint = fingerprint
         self.keeper = Keeper(self.view, clock=clock)
@@ -77,11 +80,11 @@ class Process:
 class Fleet:
     """Processes over one store, on one clock that the test moves."""
 
-    def __init__(self) -> None:
+    def __init__(self, pair: Pair) -> None:
         self.clock = Clock()
-        self.store = MemoryStore(self.clock)
-        self.a, self.b = (Process(self.store, self.clock, name, "lists") for name in "ab")
-        self.c = Process(self.store, self.clock, "c", "new lists")
+        self.a = Process(pair.here, self.clock, "a", "lists")
+        self.b = Process(pair.there, self.clock, "b", "lists")
+        self.c = Process(pair.there, self.clock, "c", "new lists")
 
     async def live(self, *alive: Process, rounds: int = 1) -> None:
         """Let so many periods pass, with a beat and two looks of the keeper in each, of those alive."""
@@ -89,7 +92,7 @@ class Fleet:
             for process in alive:
                 await process.keeper.round()
                 await process.pulse.round()
-            await asyncio.sleep(0)  # the bells are heard
+                await all_rung(process.view.inner)
             self.clock.pass_by(2.5)
             for process in alive:
                 await process.keeper.round()
@@ -97,10 +100,9 @@ class Fleet:
 
 
 @pytest.fixture
-async def fleet() -> AsyncIterator[Fleet]:
-    fleet = Fleet()
+async def fleet(pair: Pair) -> AsyncIterator[Fleet]:
+    fleet = Fleet(pair)
     async with background(*(process.pulse.listen() for process in (fleet.a, fleet.b, fleet.c))):
-        await asyncio.sleep(0)  # all listen
         yield fleet
 
 
@@ -201,8 +203,7 @@ async def test_a_process_is_not_deaf_because_the_store_is_away(fleet: Fleet) -> 
 
 
 async def test_a_deaf_process_without_a_connection_to_replace_is_only_unhealthy(fleet: Fleet) -> None:
-    mute = MemoryBackplane(fleet.store)
-    pulse = Pulse(mute, fleet.a.keeper.contact, fleet.a.beat, lease=7.5, clock=fleet.clock)
+    pulse = Pulse(MemoryBackplane(), fleet.a.keeper.contact, fleet.a.beat, lease=7.5, clock=fleet.clock)
     for _ in range(5):  # nobody runs its `listen`
         await pulse.round()
         fleet.clock.pass_by(5)

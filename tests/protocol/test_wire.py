@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
-from mcpfleet.protocol import jsonrpc, revisions
+from mcpfleet.protocol import jsonrpc, jsontext, older, revisions
 from mcpfleet.protocol.jsontext import NotJson
 from mcpfleet.protocol.messages import (
     Annotations,
@@ -315,6 +316,23 @@ def test_a_progress_message_is_left_out_where_there_is_none(revision: Revision) 
 def test_an_error_has_the_code_of_its_revision(revision: Revision, code: int, legacy: int, modern: int) -> None:
     """Overview, "Error Codes"."""
     assert renumber(code, revision) == (modern if revision.era is Era.MODERN else legacy)
+
+
+def test_what_a_result_has_is_a_matter_of_facts_and_not_of_eras() -> None:
+    between = replace(FOURTH, result_type=True)
+    assert dressed({}, between, cache=CacheHint()) == {"resultType": "complete"}
+    between = replace(FOURTH, cache_hints=True, result_type=True)
+    assert dressed({"ttlMs": 7}, between) == {"ttlMs": 7, "resultType": "complete"}
+
+
+def test_nothing_is_taken_away_from_the_newest_revision() -> None:
+    tool = msgspec.to_builtins(msgspec.structs.replace(TOOL, output_schema=ARRAY))
+    assert older.tool(tool, MODERN) == tool
+    result = CallToolResult(content=[AUDIO, LINK], structured_content=[1])
+    body = jsontext.plain(result)
+    older.call(body, MODERN, ARRAY)
+    assert body["structuredContent"] == [1]
+    assert body["content"] == list(jsontext.plain(result)["content"])
 
 
 def test_what_is_dressed_can_be_encoded_with_its_parts_still_structs() -> None:

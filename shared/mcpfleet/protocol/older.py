@@ -23,9 +23,14 @@ def call(body: dict[str, Any], revision: Revision, output_schema: Mapping[str, A
         if not revision.structured_output:
             del body["structuredContent"]
             body["content"] = body["content"] or [{"type": "text", "text": jsontext.dumps(value).decode()}]
-        elif not isinstance(value, dict) if output_schema is None else is_wrapped(output_schema):
+        elif not revision.non_object_output and _is_wrapped_value(value, output_schema):
             body["structuredContent"] = {WRAPPER: value}
     body["content"] = [content(block, revision) for block in body["content"]]
+
+
+def _is_wrapped_value(value: Any, output_schema: Mapping[str, Any] | None) -> bool:
+    """Whether a value is wrapped as its schema is; without a schema, whether it is no object."""
+    return not isinstance(value, dict) if output_schema is None else is_wrapped(output_schema)
 
 
 def content(block: dict[str, Any], revision: Revision) -> dict[str, Any]:
@@ -57,7 +62,7 @@ def tool(body: dict[str, Any], revision: Revision) -> dict[str, Any]:
         dropped.append(META)
     body = _without(body, *dropped)
     schema = body.get("outputSchema")
-    if schema is not None and is_wrapped(schema):
+    if schema is not None and not revision.non_object_output and is_wrapped(schema):
         body["outputSchema"] = wrapped(schema)
     return body
 

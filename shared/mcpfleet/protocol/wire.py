@@ -24,7 +24,7 @@ from mcpfleet.protocol.messages import (
     Progress,
 )
 from mcpfleet.protocol.meta import META, SERVER_INFO
-from mcpfleet.protocol.revisions import Era, Revision
+from mcpfleet.protocol.revisions import LATEST, Era, Revision
 
 Result = CallToolResult | ListToolsResult | InitializeResult | DiscoverResult
 Notice = Progress | LogMessage | Cancelled
@@ -54,17 +54,36 @@ def dress(
     `server_info` leaves the stamp out. A value that has no JSON form raises `NotJson`, here or when it is encoded.
     """
     body: dict[str, Any] = jsontext.plain(result) if isinstance(result, msgspec.Struct) else dict(result)
-    if revision.era is Era.MODERN:
-        return _stamped(body, server_info, cache)
-    for name in ("resultType", "ttlMs", "cacheScope"):
-        body.pop(name, None)
+    if revision is not LATEST:
+        _take_away(result, body, revision, output_schema)
+    if revision.result_type:
+        body.setdefault("resultType", COMPLETE)
+    if revision.cache_hints and cache is not None and body.get("resultType") == COMPLETE:
+        body["ttlMs"] = max(0, round(cache.ttl * 1000))
+        body["cacheScope"] = cache.scope
+    if revision.server_info_stamp and server_info:
+        body[META] = {**(body.get(META) or {}), SERVER_INFO: server_info}
+    return body
+
+
+def _take_away(
+    result: Result | Mapping[str, Any],
+    body: dict[str, Any],
+    revision: Revision,
+    output_schema: Mapping[str, Any] | None,
+) -> None:
+    """Bring the body down to what the revision knows; of a mapping only the words that every result may have."""
+    if not revision.result_type:
+        body.pop("resultType", None)
+    if not revision.cache_hints:
+        body.pop("ttlMs", None)
+        body.pop("cacheScope", None)
     if isinstance(result, CallToolResult):
         older.call(body, revision, output_schema)
     elif isinstance(result, ListToolsResult):
         body["tools"] = [older.tool(tool, revision) for tool in body["tools"]]
     elif isinstance(result, InitializeResult):
         older.initialize(body, revision)
-    return body
 
 
 def notice(params: Notice, revision: Revision) -> dict[str, Any]:
@@ -85,14 +104,3 @@ def renumber(code: int, revision: Revision) -> int:
 
 
 _MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
-
-
-def _stamped(body: dict[str, Any], server_info: Mapping[str, Any], cache: CacheHint | None) -> dict[str, Any]:
-    """Add what every modern result has; only a complete result may be cached."""
-    body.setdefault("resultType", COMPLETE)
-    if cache is not None and body["resultType"] == COMPLETE:
-        body["ttlMs"] = max(0, round(cache.ttl * 1000))
-        body["cacheScope"] = cache.scope
-    if server_info:
-        body[META] = {**(body.get(META) or {}), SERVER_INFO: server_info}
-    return body

@@ -260,6 +260,12 @@ def test_a_notification_that_contradicts_itself_is_refused_without_an_id(
     assert "id" not in json.loads(rejected.body())
 
 
+def test_a_notification_with_two_methods_is_refused() -> None:
+    lines = [(name.encode(), value.encode()) for name, value in without(CALL, "Mcp-Method").items()]
+    lines += [(b"mcp-method", b"notifications/x"), (b"mcp-method", b"notifications/y")]
+    assert refused(Headers(lines), notification("notifications/x")).code == HEADER_MISMATCH
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [

@@ -1,5 +1,7 @@
 """The ladder of a modern POST: each rung looks at one thing, and the first that fails answers."""
 
+from typing import Any
+
 from mcpfleet.protocol.headers import MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, NAMED_BY, Headers, decode_value
 from mcpfleet.protocol.inbound.arrivals import ModernNotification, ModernRequest
 from mcpfleet.protocol.inbound.envelope import check_required, claimed_version, open_envelope, supported
@@ -74,11 +76,12 @@ def _check_name(request: Request, headers: Headers) -> Rejected | None:
 def _notification(notification: Notification, headers: Headers) -> ModernNotification | Rejected:
     """The revision defines no header rules for notifications: what is given must agree, what is missing may."""
     claimed, given = claimed_version(notification), headers.get(MCP_PROTOCOL_VERSION)
-    if claimed is not None and type(claimed) is not str:
+    version: Any = given if claimed is None else claimed
+    if type(version) is not str:
         return invalid_params(f"{PROTOCOL_VERSION} is not a string", None)
-    if claimed is not None and given is not None and claimed != given:
+    if given not in (None, version):
         return header_mismatch(f"{MCP_PROTOCOL_VERSION} does not match _meta")
     if headers.disagree(MCP_METHOD) or headers.get(MCP_METHOD) not in (None, notification.method):
         return header_mismatch(f"{MCP_METHOD} does not match the body")
-    revision = supported(claimed or given or "", None)
+    revision = supported(version, None)
     return revision if isinstance(revision, Rejected) else ModernNotification(revision, notification)

@@ -17,6 +17,7 @@ from mcpfleet.protocol.inbound import (
     classify,
     read_handshake,
     refuse_batch,
+    refuse_meta,
 )
 from mcpfleet.protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -224,3 +225,21 @@ def test_a_request_with_modern_meta_is_not_of_its_session() -> None:
     """Versioning, "Backward Compatibility": modern `_meta` is served statelessly."""
     given = headers(SESSION, MCP_Protocol_Version=MODERN, Mcp_Method="tools/list")
     assert not isinstance(classify("POST", given, request("tools/list", _meta=dict(META))), LegacyPost)
+
+
+@pytest.mark.parametrize("meta", [{}, {"progressToken": 0}, {"progressToken": ""}, {"progressToken": None}])
+def test_meta_is_an_object_with_a_token_that_can_be_named_or_none(meta: dict[str, Any]) -> None:
+    """Progress, "Progress Flow"."""
+    assert refuse_meta(Request(1, "ping", {"_meta": meta})) is None
+
+
+def test_a_request_needs_no_meta() -> None:
+    assert refuse_meta(Request(1, "ping")) is None
+
+
+@pytest.mark.parametrize("meta", [None, [], "", 1, {"progressToken": 1.5}, {"progressToken": True}])
+def test_any_other_meta_is_refused_as_the_request_of_its_id(meta: Any) -> None:
+    """Progress, "Progress Flow": a token is a string or an integer."""
+    rejected = refuse_meta(Request("r", "ping", {"_meta": meta}))
+    assert rejected is not None
+    assert (rejected.status, rejected.code, rejected.id) == (400, INVALID_PARAMS, "r")

@@ -12,7 +12,7 @@ from mcpfleet.protocol.inbound.arrivals import (
 )
 from mcpfleet.protocol.inbound.door import classify
 from mcpfleet.protocol.inbound.envelope import progress_token, read_envelope
-from mcpfleet.protocol.inbound.legacy import read_handshake, refuse_batch
+from mcpfleet.protocol.inbound.legacy import read_handshake, refuse_batch, refuse_meta
 from mcpfleet.protocol.inbound.rejected import HTTP_STATUS, Rejected, status_of
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "read_envelope",
     "read_handshake",
     "refuse_batch",
+    "refuse_meta",
     "status_of",
 ]

@@ -4,7 +4,7 @@ from typing import Final
 
 from mcpfleet.protocol.headers import LAST_EVENT_ID, MCP_SESSION_ID, Headers
 from mcpfleet.protocol.inbound.arrivals import Initialize, LegacyEnd, LegacyPost, LegacyStream, Limits
-from mcpfleet.protocol.inbound.envelope import capability_fault
+from mcpfleet.protocol.inbound.envelope import capability_fault, progress_token
 from mcpfleet.protocol.inbound.rejected import Rejected, invalid_params, invalid_request
 from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
 from mcpfleet.protocol.negotiation import OFFERED
@@ -48,6 +48,14 @@ def classify_end(named: Revision | None, headers: Headers, limits: Limits) -> Le
 def refuse_batch(revision: Revision) -> Rejected | None:
     """The refusal of a batch in a session of this revision; None where batches exist."""
     return None if revision.batches else invalid_request("batch", "this protocol version has no batches")
+
+
+def refuse_meta(request: Request) -> Rejected | None:
+    """The refusal of a request whose `_meta` is no object, or asks for progress in a way that nobody could answer."""
+    if type(request.params.get("_meta", {})) is not dict:
+        return invalid_params("params._meta is not an object", request.id)
+    token = progress_token(request)
+    return token if isinstance(token, Rejected) else None
 
 
 def _check_batch(batch: Batch, named: Revision | None) -> Rejected | None:

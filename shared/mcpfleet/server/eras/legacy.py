@@ -9,7 +9,7 @@ import msgspec
 from mcpfleet.backplane.base import Position
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.inbound import Initialize, LegacyEnd, LegacyPost, LegacyStream, refuse_batch
+from mcpfleet.protocol.inbound import Initialize, LegacyEnd, LegacyPost, LegacyStream, refuse_batch, refuse_meta
 from mcpfleet.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -132,6 +132,9 @@ class Legacy:
         principal: Principal | None,
         peer: Peer,
     ) -> Answer | None:
+        refused = refuse_meta(request)
+        if refused is not None:
+            return Answer(refused.status, refused.body())
         if request.method == "logging/setLevel":
             outcome = await self._set_level(request, session)
             return _whole(self._replies.encode(request.id, outcome, session.revision), asked.accepts)
@@ -186,6 +189,9 @@ class Legacy:
                 await self._notification(message, session)
                 return None
             case Request():
+                refused = refuse_meta(message)
+                if refused is not None:
+                    return refused.body()
                 call = await self._run(message, session, headers, principal, may_stream=False)
                 return call.body
             case Reply() | Failure():

@@ -186,40 +186,52 @@ class Client:
         return answer
 
     async def request(
-        self, method: str, params: Json | None = None, *, id: RequestId = 1, pin: int | None = None, **headers: str
+        self, method: str, params: Json | None = None, *, as_id: RequestId = 1, pin: int | None = None, **headers: str
     ) -> Answer:
         """Send one request and return the whole response; a header's underscores are hyphens."""
-        async with self.asking(method, params, id=id, pin=pin, **headers) as stream:
+        async with self.asking(method, params, as_id=as_id, pin=pin, **headers) as stream:
             return await stream.answer()
 
     @asynccontextmanager
     async def asking(
-        self, method: str, params: Json | None = None, *, id: RequestId = 1, pin: int | None = None, **headers: str
+        self, method: str, params: Json | None = None, *, as_id: RequestId = 1, pin: int | None = None, **headers: str
     ) -> AsyncIterator[Stream]:
         """Send one request and read its response while it arrives; leaving early closes the connection."""
         params = self.enveloped(params or {})
-        message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+        message = {"jsonrpc": "2.0", "id": as_id, "method": method, "params": params}
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         routed = {**self.routing(method, params), **given, **_pinned(pin)}
         async with self.opened("POST", json.dumps(message), headers=routed) as stream:
             yield stream
 
     async def call(
-        self, tool: str, *, id: RequestId = 1, pin: int | None = None, token: RequestId | None = None, **arguments: Any
+        self,
+        tool: str,
+        *,
+        as_id: RequestId = 1,
+        pin: int | None = None,
+        token: RequestId | None = None,
+        **arguments: Any,
     ) -> Answer:
         """Call a tool and return the whole response; progress is asked for with a token."""
-        async with self.calling(tool, id=id, pin=pin, token=token, **arguments) as stream:
+        async with self.calling(tool, as_id=as_id, pin=pin, token=token, **arguments) as stream:
             return await stream.answer()
 
     @asynccontextmanager
     async def calling(
-        self, tool: str, *, id: RequestId = 1, pin: int | None = None, token: RequestId | None = None, **arguments: Any
+        self,
+        tool: str,
+        *,
+        as_id: RequestId = 1,
+        pin: int | None = None,
+        token: RequestId | None = None,
+        **arguments: Any,
     ) -> AsyncIterator[Stream]:
         """Call a tool and read the response while it arrives; leaving early closes the connection."""
         params: Json = {"name": tool, "arguments": arguments}
         if token is not None:
             params["_meta"] = {"progressToken": token}
-        async with self.asking("tools/call", params, id=id, pin=pin) as stream:
+        async with self.asking("tools/call", params, as_id=as_id, pin=pin) as stream:
             yield stream
 
     async def notify(self, method: str, params: Json | None = None, *, pin: int | None = None) -> Answer:

@@ -21,9 +21,9 @@ async def test_an_id_comes_back_as_it_was_sent(fleet: Fleet, date: str) -> None:
     async with connected(fleet.url, date) as client:
         for given in IDS:
             answers = [
-                await client.call("echo", id=given, x="result"),
-                await client.request("tools/list", id=given),
-                await client.request("no/such/method", id=given),
+                await client.call("echo", as_id=given, x="result"),
+                await client.request("tools/list", as_id=given),
+                await client.request("no/such/method", as_id=given),
             ]
             assert [told_apart(answer.reply["id"]) for answer in answers] == [told_apart(given)] * 3
 
@@ -32,7 +32,7 @@ async def test_an_id_comes_back_as_it_was_sent(fleet: Fleet, date: str) -> None:
 async def test_an_id_comes_back_as_it_was_sent_when_the_response_is_a_stream(fleet: Fleet, date: str) -> None:
     """Overview, "Responses"."""
     async with connected(fleet.url, date) as client:
-        answers = await asyncio.gather(*(client.call("count", id=given, token=0, n=1) for given in IDS))
+        answers = await asyncio.gather(*(client.call("count", as_id=given, token=0, n=1) for given in IDS))
     assert [told_apart(answer.reply["id"]) for answer in answers] == [told_apart(given) for given in IDS]
     assert all(answer.is_stream for answer in answers)
 
@@ -46,10 +46,10 @@ async def test_twelve_calls_with_one_id_on_two_processes_each_get_their_own_answ
     async def one(turn: int) -> Answer:
         given: RequestId = 1 if turn % 4 < 2 else "1"
         if turn % 3 == 0:
-            return await client.call("slow", id=given, pin=turn % 2, seconds=0.6, tag=str(turn))
+            return await client.call("slow", as_id=given, pin=turn % 2, seconds=0.6, tag=str(turn))
         if turn % 3 == 1:
-            return await client.call("echo", id=given, pin=turn % 2, x=str(turn))
-        return await client.call("count", id=given, pin=turn % 2, token=turn, n=turn, delay=0.03)
+            return await client.call("echo", as_id=given, pin=turn % 2, x=str(turn))
+        return await client.call("count", as_id=given, pin=turn % 2, token=turn, n=turn, delay=0.03)
 
     async with connected(fleet.url, date) as client:
         answers = await asyncio.gather(*(one(turn) for turn in range(12)))
@@ -66,9 +66,11 @@ async def test_twelve_calls_with_one_id_on_two_processes_each_get_their_own_answ
 @THREE
 async def test_a_quick_call_does_not_wait_for_a_slow_one_of_the_same_id(fleet: Fleet) -> None:
     """Transports, "Sending Messages to the Server"."""
-    async with connected(fleet.url, LATEST_HANDSHAKE) as client:
-        async with client.calling("slow", id=1, pin=0, seconds=30, tag="a") as slow:
-            assert await slow.event() is not None
-            assert (await client.call("echo", id=1, pin=1, x="b")).text == "b"
-            assert (await client.cancel(1, pin=2)).status == 202
-            assert (await slow.answer()).replies == []
+    async with (
+        connected(fleet.url, LATEST_HANDSHAKE) as client,
+        client.calling("slow", as_id=1, pin=0, seconds=30, tag="a") as slow,
+    ):
+        assert await slow.event() is not None
+        assert (await client.call("echo", as_id=1, pin=1, x="b")).text == "b"
+        assert (await client.cancel(1, pin=2)).status == 202
+        assert (await slow.answer()).replies == []

@@ -21,8 +21,8 @@ async def test_each_step_of_a_session_may_be_served_by_another_process(fleet: Fl
         steps = [
             await client.initialize(),
             await client.notify("notifications/initialized"),
-            await client.request("tools/list", id=2),
-            await client.call("echo", id=3, x="hi"),
+            await client.request("tools/list", as_id=2),
+            await client.call("echo", as_id=3, x="hi"),
         ]
     assert [step.status for step in steps] == [200, 202, 200, 200]
     assert {tool["name"] for tool in steps[2].result["tools"]} >= {"echo", "slow"}
@@ -36,7 +36,7 @@ async def test_a_session_is_served_although_initialized_never_comes(fleet: Fleet
     async with Client(fleet.url, date) as client:
         await client.initialize()
         for turn in range(6):
-            assert (await client.call("echo", id=turn, x=str(turn))).text == str(turn)
+            assert (await client.call("echo", as_id=turn, x=str(turn))).text == str(turn)
 
 
 @every_legacy
@@ -44,9 +44,9 @@ async def test_a_late_initialized_notification_is_accepted(fleet: Fleet, date: s
     """Lifecycle, "Initialization"."""
     async with Client(fleet.url, date) as client:
         await client.initialize()
-        assert (await client.request("tools/list", id=2)).status == 200
+        assert (await client.request("tools/list", as_id=2)).status == 200
         assert (await client.notify("notifications/initialized")).status == 202
-        assert (await client.request("tools/list", id=3)).status == 200
+        assert (await client.request("tools/list", as_id=3)).status == 200
 
 
 @every_legacy
@@ -55,10 +55,10 @@ async def test_initialized_may_come_together_with_the_first_requests(fleet: Flee
     async with Client(fleet.url, date) as client:
         await client.initialize()
         answers = await asyncio.gather(
-            client.call("echo", id=2, x="before"),
+            client.call("echo", as_id=2, x="before"),
             client.notify("notifications/initialized"),
-            client.request("tools/list", id=3),
-            client.request("ping", id=4),
+            client.request("tools/list", as_id=3),
+            client.request("ping", as_id=4),
         )
     assert [answer.status for answer in answers] == [200, 202, 200, 200]
     assert answers[3].result == {}
@@ -70,7 +70,7 @@ async def test_many_sessions_at_once_do_not_meet(fleet: Fleet, date: str) -> Non
 
     async def one(url: str) -> tuple[str | None, list[object]]:
         async with connected(url, date) as client:
-            answers = await asyncio.gather(*(client.call("whoami", id=turn) for turn in range(4)))
+            answers = await asyncio.gather(*(client.call("whoami", as_id=turn) for turn in range(4)))
             return client.session_id, [answer.value["session"] for answer in answers]
 
     seen = await asyncio.gather(*(one(fleet.url) for _ in range(8)))
@@ -85,7 +85,7 @@ async def test_a_deleted_session_is_gone_at_once_for_every_request_on_every_proc
         assert (await client.end()).status in (200, 204)
         for process in range(len(fleet.processes)):
             late = [
-                await client.call("echo", id=7, pin=process, x="late"),
+                await client.call("echo", as_id=7, pin=process, x="late"),
                 await client.notify("notifications/initialized", pin=process),
                 await client.end(pin=process),
             ]
@@ -147,7 +147,7 @@ async def test_an_unknown_session_and_one_that_is_no_id_of_ours_are_told_alike(f
     async with Client(fleet.url, LATEST_HANDSHAKE) as client:
         for unknown in ("0" * 32, "f" * 32, "not-ours", "*", "{}", "../x"):
             client.session_id = unknown
-            answer = await client.call("echo", id="x", x="nobody")
+            answer = await client.call("echo", as_id="x", x="nobody")
             assert (answer.status, answer.error["code"], answer.reply["id"]) == (404, -32600, "x")
             assert "Mcp-Session-Id" not in answer.headers
 
@@ -158,7 +158,7 @@ async def test_a_client_may_say_anything_of_itself_that_json_can_carry(fleet: Fl
     capabilities = {"experimental": {"ä\u2028": {"deep": [10**40, -(2**70), 1e300, None, ""]}}}
     params = {"protocolVersion": date, "capabilities": capabilities, "clientInfo": {**CLIENT_INFO, "build": 2**64}}
     async with Client(fleet.url, date) as client:
-        answer = await client.request("initialize", params, id=2**64)
+        answer = await client.request("initialize", params, as_id=2**64)
         assert answer.reply["id"] == 2**64
         client.session_id = answer.headers["Mcp-Session-Id"]
         assert (await client.call("echo", x="known")).text == "known"

@@ -18,7 +18,9 @@ OFFERED: Final = frozenset({JSON, EVENT_STREAM})
 
 def is_json(content_type: str | None) -> bool:
     """Whether a Content-Type says JSON; parameters such as a charset mean nothing for JSON and are ignored."""
-    return content_type is not None and content_type.partition(";")[0].strip().lower() == JSON
+    if content_type is None or content_type == JSON:
+        return content_type is not None
+    return content_type.partition(";")[0].strip().lower() == JSON
 
 
 def acceptable(accept_lines: Iterable[str]) -> frozenset[str]:

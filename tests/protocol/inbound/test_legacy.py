@@ -130,6 +130,13 @@ def test_a_session_id_that_none_can_have_is_refused_as_malformed(method: str, se
     assert rejected.id == (1 if method == "POST" else None)
 
 
+@pytest.mark.parametrize("session_id", ["!", "~", "x" * 256])
+def test_any_visible_session_id_may_be_one(session_id: str) -> None:
+    accepted = classify("GET", headers({}, Mcp_Session_Id=session_id), b"")
+    assert isinstance(accepted, LegacyStream)
+    assert accepted.session_id == session_id
+
+
 def test_two_session_ids_are_none() -> None:
     lines = [(b"content-type", b"application/json"), (b"mcp-session-id", b"a"), (b"mcp-session-id", b"b")]
     assert refused(Headers(lines), request("ping")).data == {"reason": "session-malformed"}

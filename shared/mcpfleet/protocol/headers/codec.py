@@ -2,18 +2,16 @@
 
 import base64
 import binascii
-import re
 from typing import Final
 
 _PREFIX: Final = "=?base64?"
 _SUFFIX: Final = "?="
-_PLAIN: Final = re.compile(r"[\x20-\x7e]*")
 
 
 def encode_value(text: str) -> str:
     """A header value that `decode_value` turns back into the text; text that is not Unicode raises `ValueError`."""
     looks_encoded = text.startswith(_PREFIX) and text.endswith(_SUFFIX)
-    if _PLAIN.fullmatch(text) and text == text.strip(" ") and not looks_encoded:
+    if _is_visible(text) and text == text.strip(" ") and not looks_encoded:
         return text
     return f"{_PREFIX}{base64.b64encode(text.encode()).decode()}{_SUFFIX}"
 
@@ -21,9 +19,9 @@ def encode_value(text: str) -> str:
 def decode_value(value: str) -> str | None:
     """The text that a header value stands for; None for characters outside visible ASCII, blank and tab, and for
     markers around anything but canonical base64 of UTF-8."""
-    if not _PLAIN.fullmatch(value.replace("\t", " ")):
+    if not _is_visible(value) and not _is_visible(value.replace("\t", " ")):
         return None
-    if not (value.startswith(_PREFIX) and value.endswith(_SUFFIX) and len(value) >= len(_PREFIX + _SUFFIX)):
+    if not value.startswith(_PREFIX) or not value.endswith(_SUFFIX) or len(value) < len(_PREFIX + _SUFFIX):
         return value
     payload = value.removeprefix(_PREFIX).removesuffix(_SUFFIX)
     try:
@@ -32,3 +30,8 @@ def decode_value(value: str) -> str | None:
     except (binascii.Error, UnicodeDecodeError):
         return None
     return text if base64.b64encode(data).decode() == payload else None
+
+
+def _is_visible(text: str) -> bool:
+    """Whether all characters are visible ASCII or blanks."""
+    return text.isascii() and text.isprintable()

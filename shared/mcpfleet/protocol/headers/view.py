@@ -31,15 +31,15 @@ class Headers:
     def all(self, name: str) -> tuple[str, ...]:
         """The values of all lines of this name, in order."""
         first = self.get(name)
-        return () if first is None else (first, *self._repeats(name))
+        if first is None:
+            return ()
+        return (first, *self._repeats(name)) if self._more else (first,)
 
     def disagree(self, name: str) -> bool:
         """Whether lines of this name differ, so that one reader may see another value than the next."""
         return bool(self._more) and len(set(self.all(name))) > 1
 
     def _repeats(self, name: str) -> list[str]:
-        if not self._more:
-            return []
         key = name.lower().encode("latin-1")
         return [_text(value) for other, value in self._more if other == key]
 

@@ -1,68 +1,58 @@
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import TypeVar
 
 import pytest
 
-from mcpfleet.backplane.base import ANYTHING, MAX_ENTRY_BYTES, LogExpectation, Position
+from mcpfleet.backplane.base import MAX_ENTRY_BYTES, Backplane, Bell, Position
+from mcpfleet.backplane.faults import Doubtful, Fate
+from mcpfleet.backplane.intercepted import Intercepted, Verb
 from mcpfleet.backplane.leases import Keeper
-from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
-from mcpfleet.errors import InDoubt, LogGap, TooLarge, Unavailable
+from mcpfleet.errors import LogGap, TooLarge, Unavailable
 from mcpfleet.server.exchange import Delivery, Exchange, Record, Retention, discard, find
 from mcpfleet.server.streams import MAX_QUEUED, CallEnded, CallStream, read_call
+from tests.backplane.conftest import Pair
 from tests.clock import Clock
 
-LEASE = 0.15
+_Result = TypeVar("_Result")
+
+LEASE = 0.45
 """Looks for a dead runner come every third of it in real time; the leases themselves end by the test's clock."""
 RETENTION = Retention(ttl=300, keep=100)
 
 
-class Shaky(MemoryBackplane):
+class Shaky(Intercepted):
     """A view of a store whose appends the test can hold up or let fail, and that counts the looks for a runner."""
 
-    def __init__(self, store: MemoryStore) -> None:
-        super().__init__(store)
-        self.open_gate = asyncio.Event()
-        self.open_gate.set()
-        self.fault: Literal["away", "done, but in doubt", "in doubt"] | None = None
-        self.tried: asyncio.Queue[bytes] = asyncio.Queue()
+    def __init__(self, inner: Backplane) -> None:
+        super().__init__(inner, self)
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.fate = Fate.DONE
+        self.appends: asyncio.Queue[str] = asyncio.Queue()
         self.looks: asyncio.Queue[str] = asyncio.Queue()
 
-    async def get(self, key: str, *, ttl: float | None = None) -> bytes | None:
-        if key.endswith("alive"):
-            self.looks.put_nowait(key)
-        return await super().get(key, ttl=ttl)
+    async def verb(self, verb: Verb, name: str, act: Callable[[], Awaitable[_Result]], /) -> _Result:
+        if verb == "append":
+            self.appends.put_nowait(name)
+            await self.gate.wait()
+            return await Doubtful([self.fate]).verb(verb, name, act)
+        if verb == "get" and name.endswith("/alive"):
+            self.looks.put_nowait(name)
+        return await act()
 
-    async def append(
-        self,
-        log: str,
-        data: bytes,
-        *,
-        ttl: float,
-        keep: int,
-        expect: LogExpectation = ANYTHING,
-        mark: str | None = None,
-    ) -> Position:
-        self.tried.put_nowait(data)
-        await self.open_gate.wait()
-        if self.fault == "away":
-            raise Unavailable
-        if self.fault == "in doubt":
-            raise InDoubt
-        position = await super().append(log, data, ttl=ttl, keep=keep, expect=expect, mark=mark)
-        if self.fault == "done, but in doubt":
-            raise InDoubt
-        return position
+    def bell(self, inner: Bell, /) -> Bell:
+        return inner
 
 
 class Stage:
     """Two processes: one runs a call, the other reads it."""
 
-    def __init__(self) -> None:
+    def __init__(self, pair: Pair) -> None:
         self.clock = Clock()
-        self.store = MemoryStore(self.clock)
-        self.here, self.there = Shaky(self.store), Shaky(self.store)
+        self.store = pair.store
+        self.here, self.there = Shaky(pair.here), Shaky(pair.there)
         self.runner, self.reader = (Keeper(one, lease=LEASE, clock=self.clock) for one in (self.here, self.there))
         self.exchange = Exchange.new("session")
 
@@ -98,8 +88,13 @@ class Stage:
             await self.reader.round()
             if but:
                 await but.round()
-            self.clock.pass_by(LEASE / 3)
+            await self.sleep(LEASE / 3)
         await self.reader.round()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass, for the store and for both processes."""
+        self.clock.pass_by(seconds)
+        await self.store.age(seconds)
 
 
 @contextmanager
@@ -111,8 +106,8 @@ def stopped_by(kind: type[Exception]) -> Iterator[None]:
 
 
 @pytest.fixture
-async def stage() -> Stage:
-    return Stage()
+async def stage(pair: Pair) -> Stage:
+    return Stage(pair)
 
 
 async def test_the_messages_of_a_call_reach_another_process_in_order_up_to_the_end(stage: Stage) -> None:
@@ -151,19 +146,19 @@ async def test_an_ended_call_leaves_its_record_and_its_log_and_no_lease(stage: S
         await stream.end(b"result")
     assert await stage.there.get(stage.exchange.alive) is None
     assert await find(stage.there, stage.exchange) == Record(7, "tools/call")
-    stage.clock.pass_by(RETENTION.ttl - 1)
+    await stage.sleep(RETENTION.ttl - 1)
     assert await stage.bodies(stream.start) == [b"result"]
 
 
 async def test_what_is_queued_while_an_append_is_under_way_is_replaced_by_newer_progress(stage: Stage) -> None:
     async with asyncio.TaskGroup() as tasks:
         stream = await stage.open(tasks)
-        stage.here.open_gate.clear()
+        stage.here.gate.clear()
         for n in range(1000):
             await stream.write(b"progress %d" % n, coalesce="progress")
             await asyncio.sleep(0)
         await stream.write(b"log")
-        stage.here.open_gate.set()
+        stage.here.gate.set()
         await stream.end(b"result")
     assert await stage.bodies(stream.start) == [b"progress 0", b"progress 999", b"log", b"result"]
 
@@ -171,13 +166,13 @@ async def test_what_is_queued_while_an_append_is_under_way_is_replaced_by_newer_
 async def test_a_writer_waits_while_the_queue_is_full(stage: Stage) -> None:
     async with asyncio.TaskGroup() as tasks:
         stream = await stage.open(tasks)
-        stage.here.open_gate.clear()
+        stage.here.gate.clear()
         writing = tasks.create_task(_write_many(stream, MAX_QUEUED + 10))
-        await stage.here.tried.get()
+        await stage.here.appends.get()
         for _ in range(10):
             await asyncio.sleep(0)
         assert not writing.done()
-        stage.here.open_gate.set()
+        stage.here.gate.set()
         await writing
         await stream.end(b"result")
     assert len(await stage.bodies(stream.start)) == MAX_QUEUED + 11
@@ -265,43 +260,41 @@ async def test_a_stream_that_is_discarded_stops_its_runner_and_its_readers(stage
             await discard(stage.there, stage.exchange)
             with pytest.raises(LogGap):
                 await reading
-            stage.clock.pass_by(RETENTION.ttl / 4)
+            await stage.sleep(RETENTION.ttl / 4)
             await stage.runner.round()
             await asyncio.Event().wait()
-    assert len(stage.store) <= 2  # the keepers' own cells
+    assert not [name for name in await stage.store.names() if stage.exchange.id in name]
 
 
 async def test_the_log_and_the_record_of_a_silent_call_are_kept_while_its_runner_lives(stage: Stage) -> None:
     async with asyncio.TaskGroup() as tasks:
         stream = await stage.open(tasks)
         for _ in range(50):
-            stage.clock.pass_by(RETENTION.ttl / 5)
+            await stage.sleep(RETENTION.ttl / 5)
             await stage.runner.round()
         await stream.end(b"result")
     assert await find(stage.there, stage.exchange)
     assert await stage.bodies(stream.start) == [b"result"]
 
 
-@pytest.mark.parametrize("fault", ["away", "in doubt", "done, but in doubt"])
-async def test_a_result_is_held_while_the_store_is_away_and_delivered_once(
-    stage: Stage, fault: Literal["away", "done, but in doubt", "in doubt"]
-) -> None:
+@pytest.mark.parametrize("fate", [Fate.UNSENT, Fate.LOST, Fate.UNANSWERED])
+async def test_a_result_is_held_while_the_store_is_away_and_delivered_once(stage: Stage, fate: Fate) -> None:
     async with asyncio.TaskGroup() as tasks:
         stream = await stage.open(tasks)
-        stage.here.fault = fault
+        stage.here.fate = fate
         await stream.write(b"progress")
         ending = tasks.create_task(stream.end(b"result"))
         for _ in range(3):
-            await stage.here.tried.get()
+            await stage.here.appends.get()
         assert not ending.done()
-        stage.here.fault = None
+        stage.here.fate = Fate.DONE
     assert await stage.bodies(stream.start) == [b"progress", b"result"]
 
 
 async def test_an_outage_longer_than_a_result_is_held_is_said_to_whoever_ends_the_call(stage: Stage) -> None:
     async with asyncio.TaskGroup() as tasks:
         stream = await stage.open(tasks, hold=0.05)
-        stage.here.fault = "away"
+        stage.here.fate = Fate.UNSENT
         with pytest.raises(Unavailable):
             await stream.end(b"result")
 
@@ -310,7 +303,7 @@ async def test_an_outage_longer_than_messages_are_held_stops_the_handler(stage: 
     with stopped_by(Unavailable):
         async with asyncio.TaskGroup() as tasks:
             stream = await stage.open(tasks, hold=0.05)
-            stage.here.fault = "away"
+            stage.here.fate = Fate.UNSENT
             await stream.write(b"progress")
             await asyncio.Event().wait()
 

@@ -14,7 +14,7 @@ from tests.house.source import ROOT, Source, documents, files, planted
 CHANGES = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 DECISIONS = [document for document in documents() if document.path.parent == Path("docs/decisions")]
 
-LOCAL = re.compile(r"(?<![\w.<])/(work|root|home|mnt)/")
+LOCAL = re.compile(r"(?<![\w.<])/(work|root|home|mnt)/|\bDESIGN\b")
 REGISTRY = re.compile(r"\bpypi\.|pythonhosted|npmjs|index-url|proxy\.golang", re.IGNORECASE)
 
 
@@ -23,7 +23,7 @@ def text_of(name: str) -> str:
 
 
 def private(source: Source) -> list[str]:
-    """What only makes sense on one machine: its paths, and the hosts that it gets packages from."""
+    """What makes sense on one machine only: its paths, its notes, and the hosts that it gets packages from."""
     return [found[0] for rule in (LOCAL, REGISTRY) for found in rule.finditer(source.text)]
 
 
@@ -93,7 +93,7 @@ def test_no_file_tells_where_one_machine_keeps_things_or_gets_its_packages() -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["see /home/me/notes", "at /work/main", "-i https://pypi.example.com", "--index-url x"]
+    "text", ["see /home/me/notes", "as DESIGN has it", "-i https://pypi.example.com", "--index-url x"]
 )
 def test_what_is_private_is_found(text: str) -> None:
     assert private(planted(text, "docs/x.md"))

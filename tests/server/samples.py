@@ -109,6 +109,7 @@ READ: list[tuple[Any, Any, Any]] = [
     (int, -(2**80), -(2**80)),
     (float, 1, 1.0),
     (float, 1.5, 1.5),
+    (float, -0.0, -0.0),
     (bool, True, True),
     (str, "123", "123"),
     (str, "[1]", "[1]"),
@@ -119,6 +120,7 @@ READ: list[tuple[Any, Any, Any]] = [
     (Any, {"a": [1.0, None]}, {"a": [1.0, None]}),
     (object, "x", "x"),
     (dict[str, object], {"a": [1]}, {"a": [1]}),
+    (list[dict[str, object]] | None, [{"a": None}], [{"a": None}]),
     (int | None, None, None),
     (Optional[int], 4, 4),  # noqa: UP045 - the older spelling is the case
     (int | str, "5", "5"),

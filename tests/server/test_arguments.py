@@ -101,6 +101,14 @@ def test_every_argument_that_does_not_fit_is_named() -> None:
     ]
 
 
+def test_a_refusal_does_not_repeat_a_large_value() -> None:
+    long = "x" * 100_000
+    for hint in (Literal["a"], Annotated[Literal["a"], pydantic.Field()], dict[str, Literal["a"]]):
+        with pytest.raises(ArgumentsRefused) as refused:
+            of(hint).read({"a": {long: long} if hint == dict[str, Literal["a"]] else long})
+        assert len(str(refused.value)) <= 300
+
+
 def test_one_argument_read_leniently_leaves_the_others_as_they_are() -> None:
     def function(a: int, b: Any, c: Point) -> None: ...
 
@@ -254,12 +262,16 @@ def takes_less(city: str) -> None: ...
 def clashing(city: str, days: Context) -> None: ...
 
 
+def open_and_clashing(days: Context, **kwargs: Any) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("function", "document", "words"),
     [
         (needs_more, DOCUMENT, "parameter 'country' has no default, so input_schema must require it"),
         (takes_less, DOCUMENT, "input_schema has the property 'days', but no parameter takes it"),
         (clashing, DOCUMENT, "input_schema has the property 'days'"),
+        (open_and_clashing, DOCUMENT, "input_schema has the property 'days', which is the context's"),
         (whole, {"properties": {}}, 'must have "type": "object"'),
         (whole, {"type": ["object", "null"]}, 'must have "type": "object"'),
         (whole, {"anyOf": [{"type": "object"}]}, 'must have "type": "object"'),

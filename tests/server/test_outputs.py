@@ -274,9 +274,16 @@ def test_a_cycle_is_the_tools_fault() -> None:
         declared(Any).result(cycle)
 
 
-def test_blocks_do_not_mix_with_data() -> None:
-    with pytest.raises(OutputRefused, match="mixes"):
-        declared(Any).result([TEXT, 1])
+@pytest.mark.parametrize(("hint", "value"), [(Any, [TEXT, 1]), (list[TextContent], [1])])
+def test_blocks_do_not_mix_with_data(hint: Any, value: Any) -> None:
+    with pytest.raises(OutputRefused, match="int in a list of content blocks"):
+        declared(hint).result(value)
+
+
+def test_a_declared_list_of_blocks_may_be_empty_or_text_only() -> None:
+    assert declared(list[ContentBlock]).result([]) == CallToolResult(content=())
+    assert declared(list[TextContent | str]).result(["hi"]) == CallToolResult(content=(TEXT,))
+    assert declared(Any).result([]).structured_content == []
 
 
 NOT_FINITE: list[tuple[Any, Any]] = [

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mcpfleet.errors import RegistrationError
 from mcpfleet.server.schema import DIALECT, MAX_COMPLAINT, MAX_COMPLAINTS, Schema, path_text
@@ -140,6 +142,27 @@ VALUES: list[tuple[Any, Any, bool]] = [
 @pytest.mark.parametrize(("document", "value", "valid"), VALUES)
 def test_values_are_judged_as_json(document: dict[str, Any], value: Any, valid: bool) -> None:
     assert Schema(document, "x").accepts(value) is valid
+
+
+WORDS = ["", "#", "#/$defs/a", "a", "object", "integer", "(", "\\d+$", "urn:x", "::", "%", "#a", "#%zz", DIALECT]
+KEYWORDS = ["$id", "$anchor", "$ref", "$dynamicRef", "$schema", "$vocabulary", "$defs", "type", "enum", "properties"]
+KEYWORDS += ["items", "prefixItems", "contains", "anyOf", "not", "if", "minimum", "multipleOf", "pattern", "required"]
+KEYWORDS += ["dependentSchemas", "unevaluatedProperties", "maxLength", "default", "x"]
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(document=st.dictionaries(st.sampled_from(KEYWORDS), DOCUMENTS, max_size=5), value=DOCUMENTS)
+def test_any_document_is_either_refused_or_judges_any_value(document: dict[str, Any], value: Any) -> None:
+    try:
+        schema = Schema(document, "x")
+    except RegistrationError:
+        return
+    assert schema.accepts(value) is not bool(schema.complaints(value))
 
 
 def test_complaints_name_the_field() -> None:

@@ -3,6 +3,7 @@ from typing import Annotated, Any
 import msgspec
 import pydantic
 import pytest
+from typing_extensions import TypeAliasType
 
 from mcpfleet.server import hints
 from mcpfleet.server.shapes import Misfit, Native, shape, to_json
@@ -59,6 +60,13 @@ def test_rules_of_pydantics_are_found_however_deep() -> None:
 def test_object_takes_anything_wherever_it_stands(hint: Any, expected: Any) -> None:
     assert hints.without_object(hint) == expected
     assert isinstance(shape(hint, "x"), Native)
+
+
+def test_an_alias_stands_for_its_type() -> None:
+    alias = TypeAliasType("alias", Annotated[Model | None, "text"])
+    assert hints.members(alias) == (Model, type(None))
+    assert hints.is_pydantics(TypeAliasType("other", list[Model]))
+    assert shape(alias, "x").read({"count": 1}, "x") == Model(count=1)
 
 
 def test_sets_are_written_in_one_order_where_that_counts() -> None:

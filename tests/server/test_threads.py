@@ -194,6 +194,19 @@ async def test_what_would_end_the_loop_or_hang_the_caller_becomes_an_error(kind:
     assert await threads.run(int, "1") == 1
 
 
+async def test_a_system_without_threads_is_overload_and_costs_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    threads = Threads(limit=1, waiting=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        for _ in range(3):
+            with pytest.raises(Overloaded):
+                await threads.run(int)
+    assert await threads.run(int, "1") == 1
+
+
 async def test_closing_ends_the_threads() -> None:
     threads = Threads(limit=3)
     thread = await threads.run(threading.current_thread)

@@ -4,7 +4,7 @@ What the schema does not name is ignored, as FastAPI and the official SDKs do: h
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from mcpfleet.errors import ArgumentsRefused, RegistrationError
 from mcpfleet.protocol import jsontext
 from mcpfleet.server.derived import describe
-from mcpfleet.server.schema import Schema
+from mcpfleet.server.schema import MAX_COMPLAINTS, Schema, shortened
 from mcpfleet.server.shapes import Misfit, Native, Shape, shape
 from mcpfleet.server.signature import Parameter, Signature
 
@@ -80,7 +80,7 @@ class Typed:
             except Misfit as misfit:
                 complaints.extend(misfit.complaints)
         if complaints:
-            raise ArgumentsRefused("\n".join(complaints))
+            raise _refused(complaints)
         return keywords
 
 
@@ -107,12 +107,16 @@ class HandWritten:
         """Check the arguments; what is valid is handed over unchanged."""
         given = dict(arguments)
         if not self._schema.accepts(given):
-            raise ArgumentsRefused("\n".join(self._schema.complaints(given)))
+            raise _refused(self._schema.complaints(given))
         if self._whole:
             return {"arguments": given}
         if self._names is None:
             return given
         return {name: value for name, value in given.items() if name in self._names}
+
+
+def _refused(complaints: Sequence[str]) -> ArgumentsRefused:
+    return ArgumentsRefused("\n".join(map(shortened, complaints[:MAX_COMPLAINTS])))
 
 
 def _struct(parameters: tuple[Parameter, ...], shapes: Mapping[str, Shape]) -> type[msgspec.Struct]:

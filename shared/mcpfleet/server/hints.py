@@ -76,7 +76,9 @@ def _parts(hint: Any, seen: set[int]) -> Iterator[Any]:
     if is_alias(hint):
         inner.append(hint.__value__)
     if _has_fields(hint):
-        with contextlib.suppress(NameError, TypeError):  # whoever reads the class says what is wrong with it
+        with contextlib.suppress(
+            NameError, TypeError, AttributeError, SyntaxError
+        ):  # whoever reads the class says what is wrong with it
             inner += typing.get_type_hints(hint, include_extras=True).values()
     for part in inner:
         yield from _parts(part, seen)

@@ -24,17 +24,18 @@ MAX_DEPTH: Final = 64
 
 _UNDECLARED: Final = (Any, object, str, NoneType, Never, NoReturn)
 """Return types that say nothing of data."""
-_EMPTY: Final = CallToolResult(content=())
 
 
 class Output:
     """Turns return values into results, checked against the output schema where there is one."""
 
-    __slots__ = ("_schema", "_shape")
+    __slots__ = ("_of_blocks", "_schema", "_shape")
 
-    def __init__(self, schema: Schema | None, by: Shape | None = None) -> None:
+    def __init__(self, schema: Schema | None, by: Shape | None = None, *, of_blocks: bool = False) -> None:
+        """`by` writes values; `of_blocks`: content was declared, so that an empty list means no content."""
         self._schema = schema
         self._shape = by
+        self._of_blocks = of_blocks
 
     @property
     def schema(self) -> dict[str, Any] | None:
@@ -49,11 +50,23 @@ class Output:
         if isinstance(value, CallToolResult):
             return self._passed(value)
         if self._schema is None:
-            content = _content(value)
+            content = self._content(value)
             if content is not None:
-                return CallToolResult(content=content) if content else _EMPTY
+                return CallToolResult(content=content)
         structured, text = self._structured(value)
         return CallToolResult(content=(TextContent(text),), structured_content=structured)
+
+    def _content(self, value: Any) -> tuple[Any, ...] | None:
+        """The blocks that a value is to be shown as; None if it is data."""
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return (_text(value),)
+        if isinstance(value, BLOCKS):
+            return (value,)
+        if isinstance(value, list | tuple) and (self._of_blocks or any(isinstance(item, BLOCKS) for item in value)):
+            return tuple(map(_block, value))
+        return None
 
     def _passed(self, result: CallToolResult) -> CallToolResult:
         if result.is_error:
@@ -86,7 +99,9 @@ class Output:
 def from_hint(hint: Any, where: str) -> Output:
     """The output that a return annotation declares; `RegistrationError` if no schema can be made of it."""
     kinds = members(hint)
-    if all(map(_is_undeclared, kinds)) or any(map(_is_content, kinds)):
+    if any(map(_is_content, kinds)):
+        return Output(None, of_blocks=True)
+    if all(map(_is_undeclared, kinds)):
         return Output(None)
     where = f"{where}: return type"
     by = shape(hint, where, "serialization")
@@ -105,19 +120,12 @@ def _is_content(hint: Any) -> bool:
     return any(isinstance(kind, type) and issubclass(kind, BLOCKS) for kind in inner)
 
 
-def _content(value: Any) -> tuple[Any, ...] | None:
-    """The blocks that a value is to be shown as; None if it is data."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return (_text(value),)
-    if isinstance(value, BLOCKS):
-        return (value,)
-    if isinstance(value, list | tuple) and any(isinstance(item, BLOCKS) for item in value):
-        if all(isinstance(item, (*BLOCKS, str)) for item in value):
-            return tuple(_text(item) if isinstance(item, str) else item for item in value)
-        raise OutputRefused("the tool returned a list that mixes content blocks with other values")
-    return None
+def _block(item: Any) -> Any:
+    if isinstance(item, str):
+        return _text(item)
+    if isinstance(item, BLOCKS):
+        return item
+    raise OutputRefused(f"the tool returned {type(item).__name__} in a list of content blocks")
 
 
 def _text(value: str) -> TextContent:

@@ -19,7 +19,7 @@ MAX_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 10_000
 MAX_COMPLAINTS: Final = 10
 MAX_COMPLAINT: Final = 300
-"""Characters of one complaint: it quotes the value, which may be large."""
+"""Characters of one complaint."""
 
 
 class Schema:
@@ -40,8 +40,6 @@ class Schema:
             raise RegistrationError(
                 f"{where} is no valid JSON Schema: {place and place + ': '}{error.message}"
             ) from None
-        except ValueError as error:
-            raise RegistrationError(f"{where} cannot be compiled: {error}") from None
 
     def accepts(self, value: Any) -> bool:
         """Whether a JSON value conforms."""
@@ -58,6 +56,11 @@ def path_text(path: Sequence[str | int]) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text
+
+
+def shortened(complaint: str) -> str:
+    """A complaint of bounded length: it quotes the value, which may be large."""
+    return complaint if len(complaint) <= MAX_COMPLAINT else complaint[: MAX_COMPLAINT - 1] + "…"
 
 
 def _copied(document: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -92,5 +95,4 @@ def _complaint(error: ValidationError, root: Iterable[str]) -> str:
         path.append(error.kind.property)
         message = "required, but missing"
     place = path_text(path)
-    text = f"{place}: {message}" if place else message
-    return text if len(text) <= MAX_COMPLAINT else text[: MAX_COMPLAINT - 1] + "…"
+    return shortened(f"{place}: {message}" if place else message)

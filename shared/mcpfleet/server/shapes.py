@@ -5,7 +5,6 @@ installed; nothing here imports it before a hint needs it.
 """
 
 import importlib
-import re
 from types import NoneType
 from typing import Any, Final, Literal, Protocol
 
@@ -19,7 +18,10 @@ Direction = Literal["validation", "serialization"]
 
 
 class Misfit(Exception):
-    """A JSON value does not fit a hint: the complaints, each beginning with the path of what is wrong."""
+    """A JSON value does not fit a hint: the complaints, each beginning with the path of what is wrong.
+
+    It stays inside the engine: callers get `ArgumentsRefused`.
+    """
 
     def __init__(self, *complaints: str) -> None:
         super().__init__(*complaints)
@@ -99,13 +101,11 @@ def _dumped(value: Any) -> Any:
     return dump(mode="json", by_alias=True)
 
 
-_AT: Final = re.compile(r"(?P<message>.*?)(?: - at `(?:(?P<key>key)` in `)?\$(?P<path>.*)`)?", re.DOTALL)
-
-
 def _complaint(name: str, text: str) -> str:
     """What msgspec says ("Expected `int`, got `str` - at `$.x[0]`") in this project's order."""
-    match = _AT.fullmatch(text)
-    if match is None:
-        return f"{name}: {text}"
-    key = " (a key)" if match["key"] else ""
-    return f"{name}{match['path'] or ''}{key}: {match['message'].replace('`', '')}"
+    message, at, place = text.rpartition(" - at `")
+    if not at:
+        message, place = text, ""
+    key = " (a key)" if place.startswith("key`") else ""
+    path = place.removeprefix("key` in `").removeprefix("$").removesuffix("`")
+    return f"{name}{path}{key}: {message.replace('`', '')}"

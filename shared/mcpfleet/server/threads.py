@@ -46,6 +46,7 @@ class Threads:
         thread until it ends.
         """
         await self._take_place()
+        self._provide_thread()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         context = contextvars.copy_context()
@@ -59,11 +60,8 @@ class Threads:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(self._finish, answer, value, error)
 
-        self._jobs.put(job)
         self._running += 1
-        if self._started < self._running:
-            self._started += 1
-            threading.Thread(target=_work, args=(self._jobs,), name=f"mcpfleet-{self._started}", daemon=True).start()
+        self._jobs.put(job)
         return await answer
 
     def close(self) -> None:
@@ -83,6 +81,17 @@ class Threads:
         finally:
             self._in_line -= 1
 
+    def _provide_thread(self) -> None:
+        if self._started > self._running:
+            return
+        thread = threading.Thread(target=_work, args=(self._jobs,), name=f"mcpfleet-{self._started + 1}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the system gives no more threads
+            self._places.release()
+            raise Overloaded from None
+        self._started += 1
+
     def _finish(self, answer: "asyncio.Future[Any]", value: Any, error: BaseException | None) -> None:
         self._running -= 1
         self._places.release()
@@ -92,17 +101,11 @@ class Threads:
             answer.set_result(value)
         elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt | asyncio.CancelledError):
             # A future refuses the first, and the others would end the event loop or pass for the caller's own.
-            answer.set_exception(_Escaped(error))
+            escaped = RuntimeError(f"the function raised {type(error).__name__}")
+            escaped.__cause__ = error
+            answer.set_exception(escaped)
         else:
             answer.set_exception(error)
-
-
-class _Escaped(RuntimeError):
-    """The function raised what may not leave its thread."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(f"the function raised {type(error).__name__}")
-        self.__cause__ = error
 
 
 def _work(jobs: "queue.SimpleQueue[Job | None]") -> None:

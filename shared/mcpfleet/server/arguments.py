@@ -4,7 +4,7 @@ What the schema does not name is ignored, as FastAPI and the official SDKs do: h
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from mcpfleet.errors import ArgumentsRefused, RegistrationError
 from mcpfleet.protocol import jsontext
 from mcpfleet.server.derived import describe
+from mcpfleet.server.readings import read_leniently
 from mcpfleet.server.schema import MAX_COMPLAINTS, Schema, shortened
 from mcpfleet.server.shapes import Misfit, Native, Shape, shape
 from mcpfleet.server.signature import Parameter, Signature
@@ -76,46 +77,16 @@ class Typed:
                 keywords[name] = parameter.default
                 continue
             try:
-                keywords[name] = _read_leniently(self._shapes[name], arguments[name], name)
+                keywords[name] = read_leniently(self._shapes[name], arguments[name], name)
             except Misfit as misfit:
                 complaints.extend(misfit.complaints)
         if complaints:
-            raise _refused(complaints)
+            raise refused(complaints)
         return keywords
 
 
-class HandWritten:
-    """Arguments described by a hand-written JSON Schema: checked, and handed over as they are.
-
-    The function takes them as keywords, or all in one parameter called `arguments`. Its hints are not consulted.
-    """
-
-    __slots__ = ("_names", "_schema", "_whole", "schema")
-
-    def __init__(self, schema: Schema, signature: Signature, where: str) -> None:
-        if schema.document.get("type") != "object":
-            raise RegistrationError(f'{where}: the root of input_schema must have "type": "object"')
-        self.schema = schema.document
-        self._schema = schema
-        names = {one.name for one in signature.parameters}
-        self._whole = names == {"arguments"} and not signature.open
-        self._names = None if signature.open or self._whole else frozenset(names)
-        if not self._whole:
-            _match(schema.document, signature, where)
-
-    def read(self, arguments: Mapping[str, Any]) -> Keywords:
-        """Check the arguments; what is valid is handed over unchanged."""
-        given = dict(arguments)
-        if not self._schema.accepts(given):
-            raise _refused(self._schema.complaints(given))
-        if self._whole:
-            return {"arguments": given}
-        if self._names is None:
-            return given
-        return {name: value for name, value in given.items() if name in self._names}
-
-
-def _refused(complaints: Sequence[str]) -> ArgumentsRefused:
+def refused(complaints: Sequence[str]) -> ArgumentsRefused:
+    """The refusal for some complaints, of bounded length whatever was sent."""
     return ArgumentsRefused("\n".join(map(shortened, complaints[:MAX_COMPLAINTS])))
 
 
@@ -168,53 +139,3 @@ def _admits_null(one: Shape) -> bool:
     except Misfit:
         return False
     return True
-
-
-def _read_leniently(one: Shape, value: Any, name: str) -> Any:
-    """Read a value, or what a careless host may have meant by it; the complaint is always about the value itself."""
-    try:
-        return one.read(value, name)
-    except Misfit:
-        for other in _other_readings(value):
-            with contextlib.suppress(Misfit):
-                return one.read(other, name)
-        raise
-
-
-def _other_readings(value: Any) -> Iterator[Any]:
-    """The value with 1.0 for 1; and an array or object that was sent as a string of JSON.
-
-    Only for what did not fit as it came: a hint that takes strings never sees a string decoded.
-    """
-    yield _with_integers(value)
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        with contextlib.suppress(jsontext.NotJson):
-            yield _with_integers(jsontext.loads(value.encode()))
-
-
-def _with_integers(value: Any) -> Any:
-    """The value with an integer for every float that is one: JSON does not tell 1.0 from 1."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [_with_integers(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _with_integers(item) for key, item in value.items()}
-    return value
-
-
-def _match(document: dict[str, Any], signature: Signature, where: str) -> None:
-    """Refuse a schema and a function that cannot fit together, before any call finds out."""
-    required = document.get("required", [])
-    for parameter in signature.parameters:
-        if parameter.required and parameter.name not in required:
-            raise RegistrationError(
-                f"{where}: parameter {parameter.name!r} has no default, so input_schema must require it"
-            )
-    names = {parameter.name for parameter in signature.parameters}
-    for name in document.get("properties", {}):
-        if name not in names and not signature.open:
-            raise RegistrationError(f"{where}: input_schema has the property {name!r}, but no parameter takes it")
-    for name in signature.contexts:
-        if name in document.get("properties", {}):
-            raise RegistrationError(f"{where}: input_schema has the property {name!r}, which is the context's")

@@ -13,7 +13,8 @@ from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.headers import Headers, Mirrored, mismatch, parameter_map
 from mcpfleet.protocol.messages import tools as messages
 from mcpfleet.server import outputs, signature
-from mcpfleet.server.arguments import Arguments, HandWritten, Typed
+from mcpfleet.server.arguments import Arguments, Typed
+from mcpfleet.server.handwritten import HandWritten
 from mcpfleet.server.options import Options, opened
 from mcpfleet.server.outputs import Output
 from mcpfleet.server.schema import Schema

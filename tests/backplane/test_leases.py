@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from mcpfleet.backplane.faults import Doubtful, Fate
+from mcpfleet.backplane.faults import Doubtful, Fate, interleavings
 from mcpfleet.backplane.leases import Keeper
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.errors import InDoubt, LogGone, Unavailable
@@ -205,6 +205,24 @@ async def test_a_touch_that_fails_is_tried_again_in_the_next_round_and_breaks_co
     assert fleet.mine.contact.unbroken_for(0)
 
 
+async def test_ones_own_lease_is_not_dead_even_if_the_store_has_lost_it(fleet: Fleet) -> None:
+    await fleet.mine.hold(KEY)
+    await fleet.pass_by(30, fleet.mine)
+    await fleet.mine.backplane.delete(KEY)
+    assert not await fleet.mine.dead(KEY)
+
+
+@pytest.mark.parametrize("vanished", [False, True])
+async def test_a_released_lease_is_gone_whatever_its_keeper_was_doing(pair: Pair, *, vanished: bool) -> None:
+    for steps in interleavings():
+        keeper = Keeper(steps.view(pair.here))
+        (lease,) = await steps.run(keeper.hold(KEY))
+        if vanished:
+            await pair.there.delete(KEY)
+        await steps.run(keeper.round(), lease.release())
+        assert await pair.there.get(KEY) is None, steps
+
+
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
 async def test_a_lease_whose_first_attempt_is_in_doubt_is_held_for_certain(pair: Pair, fate: Fate) -> None:
     doubtful = Doubtful([fate])
@@ -225,7 +243,9 @@ async def test_an_attempt_in_doubt_takes_nothing_from_another_holder(pair: Pair,
 
 
 async def test_an_attempt_that_stays_in_doubt_is_an_error_and_renews_nothing(pair: Pair) -> None:
-    keeper = Keeper(Doubtful([Fate.UNANSWERED, Fate.LOST]).view(pair.here))
+    keeper = Keeper(Doubtful([Fate.DONE, Fate.UNANSWERED, Fate.LOST]).view(pair.here))
+    await keeper.round()
+    assert keeper.contact.unbroken_for(0)
     with pytest.raises(InDoubt):
         await keeper.hold(KEY)
     assert not keeper.contact.unbroken_for(0)

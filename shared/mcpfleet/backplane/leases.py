@@ -117,7 +117,7 @@ class Keeper:
 
     def forget(self, lease: Lease) -> None:
         """Stop renewing the lease."""
-        if self._held.get(lease.key) is lease:
+        if self._holds(lease):
             del self._held[lease.key]
 
     async def dead(self, key: str) -> bool:
@@ -166,12 +166,18 @@ class Keeper:
     async def _renew(self, lease: Lease) -> None:
         if await self.backplane.put(lease.key, lease.token, ttl=self.lease, expect=lease.token):
             return
-        if self._held.get(lease.key) is not lease:
+        if not self._holds(lease):
             return
         lease.on_lapse()
-        if not await self._take(lease) and self._held.get(lease.key) is lease:
+        taken = await self._take(lease)
+        if not self._holds(lease):  # released meanwhile
+            await self.backplane.delete(lease.key, expect=lease.token)
+        elif not taken:
             self.forget(lease)
             lease.lost.set()
+
+    def _holds(self, lease: Lease) -> bool:
+        return self._held.get(lease.key) is lease
 
     async def _take(self, lease: Lease) -> bool:
         if await self.backplane.put(lease.key, lease.token, ttl=self.lease, expect=ABSENT):

@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup serve test check
+.PHONY: setup serve test check bench
 
 setup: $(READY)  ## install everything that development needs
 
@@ -21,6 +21,9 @@ check: $(READY)  ## what needs no processes: format, lint, types, layers, house 
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/house
 	$(BIN)/pytest -q tests/protocol --cov
+
+bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, and what they ask of Redis
+	$(BIN)/python -m loadtest.bench
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed: make PYTHON=...'; exit 1; }

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import math
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Final, NoReturn, Protocol
 
 from redis.exceptions import RedisError
@@ -59,27 +60,24 @@ class Session(Protocol):
         ...
 
 
-async def stay_connected(dial: Dial, session: Session, *, timeout: float) -> NoReturn:
+async def stay_connected(dial: Dial, session: Session, backoff: Backoff, *, timeout: float, purpose: str) -> NoReturn:
     """Connect, greet (both within `timeout` seconds), serve; when that ends, for whatever reason, do it again.
 
     This is a boundary: no exception but cancellation passes it. Whatever went wrong, a new connection is the cure.
+    `purpose` is what the log calls the connection.
     """
-    loop = asyncio.get_running_loop()
-    backoff = Backoff()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
     while True:
-        connection = dial()
-        served_from = math.inf
+        since = math.inf
         try:
-            async with asyncio.timeout(timeout):
-                await connection.connect()
-                await session.greet(connection)
-            served_from = loop.time()
-            await session.serve(connection)
-        except Exception as error:  # noqa: BLE001 - the boundary named above
-            reason = _told(error)
-        finally:
-            await connection.disconnect(nowait=True)
-        if loop.time() - served_from >= LASTING:
+            async with _connected(dial, session, timeout) as connection:
+                since = loop.time()
+                await session.serve(connection)
+        except Exception as error:
+            if task is not None and task.cancelling():  # before Python 3.13 a failing task group hides a cancellation
+                raise asyncio.CancelledError from error
+            reason = _told(error, purpose)
+        if loop.time() - since >= LASTING:
             backoff.reset()
             session.lost(reason, away=False)
         else:
@@ -87,15 +85,27 @@ async def stay_connected(dial: Dial, session: Session, *, timeout: float) -> NoR
             await asyncio.sleep(backoff.pause())
 
 
-def _told(error: Exception) -> str:
+@asynccontextmanager
+async def _connected(dial: Dial, session: Session, timeout: float) -> AsyncIterator[Connection]:
+    connection = dial()
+    try:
+        async with asyncio.timeout(timeout):
+            await connection.connect()
+            await session.greet(connection)
+        yield connection
+    finally:
+        await connection.disconnect(nowait=True)
+
+
+def _told(error: Exception, purpose: str) -> str:
     """The reason in a few words, logged: a foreseen loss as a warning, anything else with its traceback."""
     cause: BaseException = error
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     if isinstance(cause, (RedisError, Unavailable, OSError)):  # TimeoutError is an OSError
         reason = str(cause) or "no answer in time"
-        _log.warning("no connection to Redis: %s", reason)
+        _log.warning("no connection to Redis for %s: %s", purpose, reason)
     else:
         reason = "an unforeseen error on the connection"
-        _log.error("lost the connection to Redis by an unforeseen error", exc_info=error)
+        _log.error("lost the connection to Redis for %s by an unforeseen error", purpose, exc_info=error)
     return reason

@@ -5,11 +5,12 @@ verbs ever sends a write twice; `link` says what becomes of a command when a con
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NoReturn, Self
 
 from mcpfleet.backplane.background import background
+from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.backplane.base import (
     ABSENT,
     ANYTHING,
@@ -65,13 +66,15 @@ class RedisBackplane:
         connect_timeout: float = 2.0,
         settle_timeout: float = 2.0,
         max_commands: int = 10_000,
+        backoff: Callable[[], Backoff] = Backoff,
     ) -> AsyncIterator[Self]:
         """Use the Redis at a URL for the time of the block.
 
         Enters once the first attempt to connect was made, successful or not: an outage at the start is an outage like
         any other. A URL, namespace or durability (`none`, `replicas:N` or `fsync`) that cannot be used raises
         `SettingsError`, and so does a server that answers but will not do: older than Redis 7.0 or Valkey 7.2, or
-        unable to keep that durability. Timeouts are in seconds; `max_commands` is how many may be under way at once.
+        unable to keep that durability. Timeouts are in seconds; `max_commands` is how many may be under way at once;
+        `backoff` makes the pauses between attempts to connect.
         """
         layout, scripts, wanted = _layout(namespace), Scripts.load(), Durability.parse(durability)
         greeting = Greeting(wanted, scripts)
@@ -81,9 +84,12 @@ class RedisBackplane:
         settlement = None
         if wanted:
             settlement = Settlement(layout, wanted, greeting, timeout=settle_timeout, limit=max_commands)
-            sessions["settle"] = settlement.link
+            sessions["settling"] = settlement.link
         dials = {each: dialer(url, timeout=connect_timeout, name=f"{namespace}:{each}") for each in sessions}
-        connecting = [stay_connected(dials[each], sessions[each], timeout=connect_timeout) for each in sessions]
+        connecting = [
+            stay_connected(dials[each], sessions[each], backoff(), timeout=connect_timeout, purpose=each)
+            for each in sessions
+        ]
         backplane = cls(link, switchboard, layout, scripts, settlement)
         try:
             async with background(*connecting) as backplane._tasks:

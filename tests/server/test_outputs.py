@@ -261,7 +261,7 @@ def test_a_refused_output_says_where_it_breaks() -> None:
 NO_JSON: list[Any] = [Opaque(), 1j, {(1, 2): 3}, [Opaque()], (number for number in [1]), ValueError("secret")]
 
 
-@pytest.mark.parametrize("value", NO_JSON, ids=repr)
+@pytest.mark.parametrize("value", NO_JSON)  # no `ids=repr`: an address in a name breaks pytest-xdist
 def test_what_has_no_json_form_is_the_tools_fault(value: Any) -> None:
     with pytest.raises(OutputRefused, match="no JSON form"):
         declared(Any).result(value)

@@ -12,6 +12,7 @@ from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.rediscontrol import RedisControl
 from mcpfleet.backplane.storecontrol import MemoryControl, StoreControl
+from mcpfleet.errors import Unavailable
 from tests.redis_server import SharedRedis
 
 
@@ -60,3 +61,15 @@ async def all_rung(view: Backplane) -> None:
     async with asyncio.timeout(5), view.watch(fence, poll=60) as bell:
         await view.append(fence, b"", ttl=5, keep=1)
         await bell.rung()
+
+
+async def answered(view: Backplane) -> None:
+    """Return when the store answers again, at the latest after twenty seconds."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await view.get("fence/answer")
+            except Unavailable:
+                await asyncio.sleep(0.01)
+            else:
+                return

@@ -16,6 +16,7 @@ from mcpfleet.backplane.dial import dialer
 from mcpfleet.backplane.follow import follow
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.errors import BackplaneError, InDoubt, LogMoved, SettingsError, Unavailable
+from tests.backplane.conftest import answered
 from tests.backplane.proxy import Proxy, proxy
 from tests.redis_server import RedisServer, SharedRedis
 
@@ -38,18 +39,6 @@ async def wire(redis_server: SharedRedis) -> AsyncIterator[Proxy]:
 async def wired(wire: Proxy, namespace: str) -> AsyncIterator[RedisBackplane]:
     async with RedisBackplane.at(wire.url, namespace=namespace) as backplane:
         yield backplane
-
-
-async def back(backplane: RedisBackplane) -> None:
-    """Wait until commands are answered."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                await backplane.get("s/back")
-            except Unavailable:
-                await asyncio.sleep(0.01)
-            else:
-                return
 
 
 async def test_all_commands_of_one_turn_go_out_in_one_write(backplane: RedisBackplane) -> None:
@@ -116,7 +105,7 @@ async def test_what_was_sent_when_the_connection_is_cut_is_in_doubt_and_is_not_s
         with pytest.raises(InDoubt):
             await appending
     wire.release_replies()
-    await back(wired)
+    await answered(wired)
     assert wired.link.connections == 2
     assert len(await wired.read("s/l", after=start)) == 1
 
@@ -132,7 +121,7 @@ async def test_a_reply_that_does_not_come_in_time_is_doubt_and_costs_the_connect
         await wired.get("s/a")
     assert not isinstance(refused.value, InDoubt)
     wire.release_replies()
-    await back(wired)
+    await answered(wired)
     assert await wired.get("s/a") == b"x"
 
 
@@ -147,7 +136,7 @@ async def test_while_redis_is_away_commands_fail_without_being_sent(own_redis: R
             sent = sent or backplane.link.commands
         assert backplane.link.commands == sent
         own_redis.start()
-        await back(backplane)
+        await answered(backplane)
         assert await backplane.get("s/a") == b"x"
         assert backplane.alive
 
@@ -164,7 +153,7 @@ async def test_a_frozen_redis_is_waited_for_once_and_runs_each_write_at_most_onc
                 await backplane.append("s/l", b"x", ttl=60, keep=9, expect=start, mark=mark)
             assert not isinstance(refused.value, InDoubt)
         own_redis.thaw()
-        await back(backplane)
+        await answered(backplane)
         assert await backplane.append("s/l", b"x", ttl=60, keep=9, expect=start, mark=mark) == Position(1, mark)
         assert len(await backplane.read("s/l", after=start)) == 1
 
@@ -173,7 +162,7 @@ async def test_scripts_survive_a_restart_and_appends_keep_their_order(own_redis:
     async with RedisBackplane.at(own_redis.url, namespace="test") as backplane:
         start = await backplane.open("s/l", ttl=60)
         own_redis.restart()
-        await back(backplane)
+        await answered(backplane)
         await asyncio.gather(*(backplane.append("s/l", b"%d" % n, ttl=60, keep=99) for n in range(20)))
         entries = await backplane.read("s/l", after=start)
         assert [entry.data for entry in entries] == [b"%d" % n for n in range(20)]
@@ -195,7 +184,7 @@ async def test_a_process_may_start_while_redis_is_away(own_redis: RedisServer) -
         with pytest.raises(Unavailable):
             await backplane.get("s/a")
         own_redis.start()
-        await back(backplane)
+        await answered(backplane)
         assert await backplane.put("s/a", b"x", ttl=60)
 
 
@@ -238,7 +227,7 @@ async def test_a_server_that_may_not_decide_is_left(wire: Proxy, wired: RedisBac
     with pytest.raises(Unavailable) as refused:
         await wired.put("s/a", b"x", ttl=60)
     assert not isinstance(refused.value, InDoubt)
-    await back(wired)
+    await answered(wired)
     assert wired.link.connections == 2
 
 
@@ -270,14 +259,14 @@ async def test_a_server_that_speaks_nonsense_is_left(wire: Proxy, wired: RedisBa
     wire.lie(b"!!!\r\n")
     with pytest.raises(InDoubt):
         await wired.get("s/a")
-    await back(wired)
+    await answered(wired)
 
 
 async def test_a_reply_to_no_command_costs_the_connection(wire: Proxy, wired: RedisBackplane) -> None:
     await wired.put("s/a", b"mine", ttl=60)
     wire.lie(b"$5\r\nother\r\n$5\r\nother\r\n")
     assert await wired.get("s/b") == b"other"
-    await back(wired)
+    await answered(wired)
     assert await wired.get("s/a") == b"mine"
     assert wired.link.connections == 2
 

@@ -51,7 +51,6 @@ class Settlement:
     async def _round(self, key: bytes) -> None:
         self._begun += 1
         number = self._begun
-        self._demand_one_history()
         _, reply = await asyncio.gather(
             self.link.submit(b"SET", key, b"", b"PX", 60_000), self.link.submit(*self._wait())
         )
@@ -64,7 +63,8 @@ class Settlement:
         self._reached = number
 
     def _wait(self) -> tuple[Argument, ...]:
-        milliseconds = int(self._timeout * 900)  # so that its answer comes before our own deadline
+        # Redis notices the end of a WAIT ten times a second, and its answer must come before our own deadline.
+        milliseconds = int(1000 * max(self._timeout / 2, self._timeout - 0.25))
         if self._durability.fsync:
             return b"WAITAOF", 1, 0, milliseconds
         return b"WAIT", self._durability.replicas, milliseconds

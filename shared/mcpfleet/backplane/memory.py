@@ -100,6 +100,7 @@ class MemoryStore:
         self.bells = Bells()
         self._contents = Contents()
         self._writes = 0
+        self._kept = 0
 
     def snapshot(self) -> Contents:
         """A copy of the present contents, to `restore` later."""
@@ -156,11 +157,11 @@ class MemoryStore:
 
     def pool(self, name: str) -> _Pool:
         """The living members of a pool; an absent pool is an empty one."""
+        self._wrote()  # first, since it would sweep a pool that has no members yet
         now = self.clock()
         pool = self._contents.pools.setdefault(name, _Pool())
         for member in [member for member, deadline in pool.members.items() if deadline <= now]:
             del pool.members[member]
-        self._wrote()
         return pool
 
     def remove(self, key: str) -> bool:
@@ -178,14 +179,14 @@ class MemoryStore:
         return self.clock() + ttl_ms / 1000
 
     def _wrote(self) -> None:
-        # Sweeping everything once per as many writes as there are things costs each write a constant.
+        # Sweeping everything once per as many writes as the last sweep left things costs each write a constant.
         self._writes += 1
-        if self._writes > len(self):
-            self._writes = 0
+        if self._writes > self._kept:
             now, held = self.clock(), self._contents
             held.cells = {key: cell for key, cell in held.cells.items() if cell.deadline > now}
             held.logs = {name: log for name, log in held.logs.items() if log.deadline > now}
             held.pools = {name: pool for name, pool in held.pools.items() if pool.deadline > now}
+            self._writes, self._kept = 0, len(self)
 
 
 class MemoryBackplane:

@@ -18,6 +18,8 @@ import h11
 PIN: Final = "X-Test-Process"
 """A request with this header goes to the process of that index; every response has it, and says who served."""
 DEADLINE: Final = 20.0
+LINGER: Final = 2.0
+"""How long a client may go on sending after its answer: one that is closed earlier may not get to read it."""
 _CHUNK_BYTES: Final = 16 * 1024
 _HEAD_BYTES: Final = 128 * 1024
 _OURS: Final = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"upgrade", PIN.lower().encode()})
@@ -192,10 +194,14 @@ class Peer:
 async def _carry(request: h11.Request, client: Peer, upstream: Peer, process: int) -> None:
     """Carry one exchange both ways, until the answer is complete or one side is gone."""
     gone: list[Exception] = []
+    sent = asyncio.Event()
     try:
         async with asyncio.TaskGroup() as both:
-            upload = both.create_task(_upload(request, client, upstream))
+            upload = both.create_task(_upload(request, client, upstream, sent))
             await _download(upstream, client, process)
+            with suppress(TimeoutError):  # a client that is cut off while it sends may never read its answer
+                async with asyncio.timeout(LINGER):
+                    await sent.wait()
             upload.cancel()
     except* (ClientGone, UpstreamBroke) as broken:
         gone.extend(each for each in broken.exceptions if isinstance(each, Exception))
@@ -203,14 +209,19 @@ async def _carry(request: h11.Request, client: Peer, upstream: Peer, process: in
         raise each
 
 
-async def _upload(request: h11.Request, client: Peer, upstream: Peer) -> None:
+async def _upload(request: h11.Request, client: Peer, upstream: Peer, sent: asyncio.Event) -> None:
     """Carry the request, then watch the client; a process that stops reading may still have answered."""
-    with suppress(UpstreamBroke):
-        await upstream.send(h11.Request(method=request.method, target=request.target, headers=_kept(request)))
-        while isinstance(event := await client.receive(), h11.Data):
-            await upstream.send(event)
-        await upstream.send(h11.EndOfMessage())
+    await _pass_on(h11.Request(method=request.method, target=request.target, headers=_kept(request)), upstream)
+    while isinstance(event := await client.receive(), h11.Data):
+        await _pass_on(event, upstream)
+    await _pass_on(h11.EndOfMessage(), upstream)
+    sent.set()
     await client.until_gone()
+
+
+async def _pass_on(event: h11.Event, upstream: Peer) -> None:
+    with suppress(UpstreamBroke):
+        await upstream.send(event)
 
 
 async def _download(upstream: Peer, client: Peer, process: int) -> None:

@@ -262,6 +262,20 @@ async def test_an_answer_before_the_end_of_the_request_is_delivered() -> None:
                 assert await ask(streams, request) == (413, 0)
 
 
+async def test_a_client_that_is_answered_while_it_sends_may_go_on_and_ask_again() -> None:
+    async def answer_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head(reader)
+        writer.write(OK)
+        await reader.read()
+
+    async with upstream(answer_early) as one, upstream() as two:
+        with Balancer([one, two]) as balancer:
+            async with client(balancer) as (reader, writer):
+                request = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\n"
+                assert await ask((reader, writer), request) == (200, 0)
+                assert await ask((reader, writer), b"body" + GET) == (200, 1)
+
+
 async def test_a_process_that_closes_after_its_answer_does_not_end_the_clients_connection() -> None:
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await head(reader)

@@ -26,6 +26,7 @@ BOTH: Final = "application/json, text/event-stream"
 CLIENT_INFO: Final = {"name": "wire", "version": "1"}
 
 Json = dict[str, Any]
+Headers = Mapping[str, str | None]
 RequestId = str | int
 
 _NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading certificates would take longer than most tests
@@ -186,21 +187,32 @@ class Client:
         return answer
 
     async def request(
-        self, method: str, params: Json | None = None, *, as_id: RequestId = 1, pin: int | None = None, **headers: str
+        self,
+        method: str,
+        params: Json | None = None,
+        *,
+        as_id: RequestId = 1,
+        pin: int | None = None,
+        headers: Headers | None = None,
     ) -> Answer:
-        """Send one request and return the whole response; a header's underscores are hyphens."""
-        async with self.asking(method, params, as_id=as_id, pin=pin, **headers) as stream:
+        """Send one request and return the whole response; a header of None is left out."""
+        async with self.asking(method, params, as_id=as_id, pin=pin, headers=headers) as stream:
             return await stream.answer()
 
     @asynccontextmanager
     async def asking(
-        self, method: str, params: Json | None = None, *, as_id: RequestId = 1, pin: int | None = None, **headers: str
+        self,
+        method: str,
+        params: Json | None = None,
+        *,
+        as_id: RequestId = 1,
+        pin: int | None = None,
+        headers: Headers | None = None,
     ) -> AsyncIterator[Stream]:
         """Send one request and read its response while it arrives; leaving early closes the connection."""
         params = self.enveloped(params or {})
         message = {"jsonrpc": "2.0", "id": as_id, "method": method, "params": params}
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        routed = {**self.routing(method, params), **given, **_pinned(pin)}
+        routed = {**self.routing(method, params), **(headers or {}), **_pinned(pin)}
         async with self.opened("POST", json.dumps(message), headers=routed) as stream:
             yield stream
 
@@ -260,7 +272,12 @@ class Client:
         return await self.send("DELETE", headers=_pinned(pin))
 
     async def send(
-        self, method: str, body: str | bytes = b"", *, headers: Mapping[str, str] | None = None, bare: bool = False
+        self,
+        method: str,
+        body: str | bytes = b"",
+        *,
+        headers: Headers | None = None,
+        bare: bool = False,
     ) -> Answer:
         """Send an HTTP request to the endpoint and return the whole response; see `opened`."""
         async with self.opened(method, body, headers=headers, bare=bare) as stream:
@@ -268,12 +285,18 @@ class Client:
 
     @asynccontextmanager
     async def opened(
-        self, method: str, body: str | bytes = b"", *, headers: Mapping[str, str] | None = None, bare: bool = False
+        self,
+        method: str,
+        body: str | bytes = b"",
+        *,
+        headers: Headers | None = None,
+        bare: bool = False,
     ) -> AsyncIterator[Stream]:
         """Send an HTTP request with the headers of this client and session; `bare`: with the given ones alone."""
         content = {"Content-Type": "application/json"} if body else {}
         sent = {**content, **({} if bare else {**self._headers, **self._of_session()}), **(headers or {})}
-        async with self._http.stream(method, self.url, content=body, headers=sent) as response:
+        kept = {name: value for name, value in sent.items() if value is not None}
+        async with self._http.stream(method, self.url, content=body, headers=kept) as response:
             yield Stream(response)
 
     def enveloped(self, params: Json) -> Json:
@@ -291,7 +314,8 @@ class Client:
         """The headers that repeat a modern body."""
         if not self.modern:
             return {}
-        return {"Mcp-Method": method, **({"Mcp-Name": params["name"]} if "name" in params else {})}
+        name = params.get("name")
+        return {"Mcp-Method": method, **({"Mcp-Name": name} if isinstance(name, str) else {})}
 
     def _of_session(self) -> dict[str, str]:
         """The headers of every request but the first."""

@@ -1,5 +1,7 @@
 """What a POST is answered with: one JSON object or a stream, and what goes before the result on it."""
 
+import asyncio
+
 import pytest
 
 from tests.fleets import Fleet, Launch
@@ -22,18 +24,16 @@ async def test_a_call_that_lasts_is_answered_as_a_stream(fleet: Fleet, date: str
     assert answer.messages == [answer.reply]
 
 
-@every_revision
-async def test_a_call_that_has_nothing_to_say_before_its_result_is_answered_as_json(
-    launch_fleet: Launch, date: str
-) -> None:
+async def test_a_call_that_has_nothing_to_say_before_its_result_is_answered_as_json(launch_fleet: Launch) -> None:
     """Transports, "Sending Messages to the Server"; the bound on its duration is out of the way here."""
     fleet = launch_fleet(1, SSE_AFTER_MS="60000")
-    async with connected(fleet.url, date) as client:
-        answers = [await client.call("slow", seconds=0.4, tag="done"), await client.request("tools/list")]
-        spoke = await client.call("count", n=1, token="t")
-    assert [answer.headers["Content-Type"] for answer in answers] == ["application/json"] * 2
-    assert answers[0].text == "done"
-    assert spoke.is_stream
+    for date in EVERY:
+        async with connected(fleet.url, date) as client:
+            answers = [await client.call("slow", seconds=0.3, tag="done"), await client.request("tools/list")]
+            spoke = await client.call("count", n=1, token="t")
+        assert [answer.headers["Content-Type"] for answer in answers] == ["application/json"] * 2
+        assert answers[0].text == "done"
+        assert spoke.is_stream
 
 
 @every_legacy
@@ -90,24 +90,21 @@ async def test_a_client_that_takes_only_streams_gets_one_for_everything(fleet: F
 
 
 @every_revision
-@pytest.mark.parametrize("token", [0, "", "t", 2**60, 7])
-async def test_progress_goes_on_the_stream_of_its_call_and_ends_before_the_result(
-    fleet: Fleet, date: str, token: RequestId
-) -> None:
+async def test_progress_goes_on_the_stream_of_its_call_and_ends_before_the_result(fleet: Fleet, date: str) -> None:
     """Progress, "Progress Flow": the token as it was sent, values that increase, nothing after the response."""
+    tokens: list[RequestId] = [0, "", "t", 2**70, 7]
     async with connected(fleet.url, date) as client:
-        answer = await client.call("count", n=4, token=token, delay=0.02)
-    assert answer.messages[-1] == answer.reply
-    told = [notification["params"] for notification in answer.notifications]
-    assert {notification["method"] for notification in answer.notifications} == {"notifications/progress"}
-    assert [(type(params["progressToken"]), params["progressToken"]) for params in told] == [
-        (type(token), token)
-    ] * len(told)
-    values = [params["progress"] for params in told]
-    assert values == sorted(set(values))
-    assert values[-1] == 4
-    assert {params["total"] for params in told} == {4}
-    assert {"message" in params for params in told} == {date != "2024-11-05"}
+        answers = await asyncio.gather(*(client.call("count", n=4, token=token, delay=0.02) for token in tokens))
+    for token, answer in zip(tokens, answers, strict=True):
+        assert answer.messages[-1] == answer.reply
+        assert {notification["method"] for notification in answer.notifications} == {"notifications/progress"}
+        told = [notification["params"] for notification in answer.notifications]
+        assert {(type(params["progressToken"]), params["progressToken"]) for params in told} == {(type(token), token)}
+        values = [params["progress"] for params in told]
+        assert values == sorted(set(values))
+        assert values[-1] == 4
+        assert {params["total"] for params in told} == {4}
+        assert {"message" in params for params in told} == {date != "2024-11-05"}
 
 
 @every_revision
@@ -119,17 +116,19 @@ async def test_without_a_token_no_progress_is_sent(fleet: Fleet, date: str) -> N
 
 
 @every_revision
-@pytest.mark.parametrize("token", [None, True, 1.5, [], {}])
-async def test_a_token_of_another_kind_is_refused(fleet: Fleet, date: str, token: object) -> None:
+async def test_a_token_of_another_kind_is_refused(fleet: Fleet, date: str) -> None:
     """Progress, "Progress Flow": a string or an integer; null counts as none."""
-    params = {"name": "count", "arguments": {"n": 1}, "_meta": {"progressToken": token}}
     async with connected(fleet.url, date) as client:
-        answer = await client.request("tools/call", params)
-    if token is None:
-        assert answer.notifications == []
-        assert answer.text == "1"
-    else:
-        assert answer.error["code"] == -32602
+        wrong: list[object] = [True, 1.5, [], {}]
+        for token in wrong:
+            params = {"name": "count", "arguments": {"n": 1}, "_meta": {"progressToken": token}}
+            refused = await client.request("tools/call", params, as_id="r")
+            assert (refused.status, refused.error["code"], refused.reply["id"]) == (400, -32602, "r")
+        served = await client.request(
+            "tools/call", {"name": "count", "arguments": {"n": 1}, "_meta": {"progressToken": None}}
+        )
+        assert served.notifications == []
+        assert served.text == "1"
 
 
 @every_legacy
@@ -144,14 +143,12 @@ async def test_a_log_level_set_on_one_process_counts_on_every_other(fleet: Fleet
 
 
 @every_legacy
-@pytest.mark.parametrize("params", [{}, {"level": "loud"}, {"level": 3}, {"level": None}])
-async def test_a_level_that_is_none_is_refused_and_changes_nothing(
-    fleet: Fleet, date: str, params: dict[str, object]
-) -> None:
+async def test_a_level_that_is_none_is_refused_and_changes_nothing(fleet: Fleet, date: str) -> None:
     """Logging, "Error Handling": -32602."""
     async with connected(fleet.url, date) as client:
         await client.request("logging/setLevel", {"level": "info"})
-        assert (await client.request("logging/setLevel", params, as_id="bad")).error["code"] == -32602
+        for params in ({}, {"level": "loud"}, {"level": 3}, {"level": None}):
+            assert (await client.request("logging/setLevel", params, as_id="bad")).error["code"] == -32602
         assert await logged(client) == [1, 2]
 
 

@@ -138,7 +138,7 @@ async def test_a_session_agrees_on_one_revision_whatever_a_later_header_says(fle
     """Transports, "Protocol Version Header": a server that knows the version otherwise may rely on that."""
     async with connected(fleet.url, date) as client:
         other = "2025-06-18" if date != "2025-06-18" else "2025-11-25"
-        answer = await client.request("tools/call", {"name": "whoami"}, MCP_Protocol_Version=other)
+        answer = await client.request("tools/call", {"name": "whoami"}, headers={"MCP-Protocol-Version": other})
         assert answer.value["revision"] == date
 
 

@@ -1,6 +1,7 @@
 """A server for the tests of the fleet: tools that echo, wait, report, block, and tell where they ran."""
 
 import asyncio
+import itertools
 import os
 import time
 
@@ -45,6 +46,18 @@ async def count(n: int, ctx: Context, delay: float = 0.0) -> int:
         await ctx.log("info", {"count": i}, logger="count")
         await asyncio.sleep(delay)
     return n
+
+
+@server.tool
+async def report(ctx: Context, tag: str = "") -> None:
+    """Report progress without end."""
+    try:
+        for step in itertools.count(1):
+            await ctx.report_progress(step)
+            await asyncio.sleep(0.05)
+    except asyncio.CancelledError:
+        journal_entries.append(f"cancelled {tag}")
+        raise
 
 
 @server.tool

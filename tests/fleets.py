@@ -1,6 +1,6 @@
 """Fleets under test: real server processes on a real Redis, behind the hostile balancer."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +10,10 @@ import pytest
 
 from tests.balancer import Balancer
 from tests.processes import Serving, python
-from tests.redis_server import SharedRedis, fresh_namespace
+from tests.redis_server import SharedRedis, connect, fresh_namespace
 
 SERVER = "tests.servers.basic:server"
+COMMAND = (*python("-m", "mcpfleet_service.cli", "serve"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,33 @@ class Fleet:
     end with exit code 0.
     """
 
-    def __init__(self, directory: Path, count: int, settings: Mapping[str, str], server: str = SERVER) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        count: int,
+        settings: Mapping[str, str],
+        server: str = SERVER,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        """`settings` are variables without their prefix; `command` serves what the variables say."""
         self.processes: list[Serving] = []
         self.balancer: Balancer
         self._directory = directory
         self._count = count
-        self._settings = {"DRAIN_DELAY": "0", "DRAIN_SECONDS": "5", **settings}
-        self._server = server
+        self._settings = {"APP": server, "PORT": "0", "DRAIN_DELAY": "0", "DRAIN_SECONDS": "5", **settings}
+        self._command = command
         self._started = 0
 
     @property
     def url(self) -> str:
         """The MCP endpoint behind the balancer."""
         return self.balancer.url + self._settings.get("PATH", "/mcp")
+
+    def stored_keys(self) -> set[bytes]:
+        """All that it holds in Redis now, but for what its processes know each other by."""
+        with connect(self._settings["REDIS_URL"]) as client:
+            found = set(client.scan_iter(f"{self._settings['NAMESPACE']}:*", count=1000))
+        return {key for key in found if b"{fleet}" not in key}
 
     def restart(self, process: int) -> None:
         """Kill the process if it runs, and start another in its place."""
@@ -85,7 +100,7 @@ class Fleet:
         log = self._directory / f"process-{self._started}.log"
         self._started += 1
         environ = {f"MCPFLEET_{name}": value for name, value in self._settings.items()}
-        return Serving(python("-m", "mcpfleet_service.cli", "serve", self._server, "--port", "0"), environ, log)
+        return Serving(self._command, environ, log)
 
 
 class Launch:

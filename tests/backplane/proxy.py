@@ -14,6 +14,7 @@ class Proxy:
         self._upstream = (address.hostname, address.port)
         self._writers: set[asyncio.StreamWriter] = set()
         self._lie: bytes | None = None
+        self._commands: asyncio.StreamWriter | None = None
         self._open = asyncio.Event()
         self._open.set()
         self.forwarded = asyncio.Event()
@@ -39,7 +40,7 @@ class Proxy:
         self._open.set()
 
     def lie(self, reply: bytes) -> None:
-        """Give the clients this instead of the next reply."""
+        """Give this to the connection for commands instead of its next reply."""
         self._lie = reply
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -51,13 +52,17 @@ class Proxy:
         ends = {writer, upstream_writer}
         self._writers |= ends
         async with asyncio.TaskGroup() as ways:
-            ways.create_task(self._forward(reader, upstream_writer))
+            ways.create_task(self._forward(reader, upstream_writer, writer))
             ways.create_task(self._return(upstream_reader, writer))
         self._writers -= ends
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: asyncio.StreamWriter
+    ) -> None:
         with suppress(OSError):
             while chunk := await reader.read(65536):
+                if b":commands\r\n" in chunk:  # the name that the connection for commands gives itself
+                    self._commands = client
                 writer.write(chunk)
                 self.forwarded.set()
         writer.transport.abort()
@@ -66,8 +71,9 @@ class Proxy:
         with suppress(OSError):
             while chunk := await reader.read(65536):
                 await self._open.wait()
-                writer.write(self._lie or chunk)
-                self._lie = None
+                if self._lie is not None and writer is self._commands:
+                    chunk, self._lie = self._lie, None
+                writer.write(chunk)
         writer.transport.abort()
 
 

@@ -121,7 +121,6 @@ SESSIONS: Final = [
     Refused("session id without end", 400, -32600, plain(LIST), {**POST, "Mcp-Session-Id": "0" * 300}),
     Refused("GET without session", 400, -32600, method="GET", headers=GET, reason="session-required"),
     Refused("GET of an unknown session", 404, -32600, method="GET", headers={**GET, **DEAD}),
-    Refused("GET after an event", 404, -32600, method="GET", headers={**GET, **DEAD, "Last-Event-ID": "c.1.2"}),
     Refused("GET of JSON", 406, -32600, method="GET", headers={"Accept": "application/json", **DEAD}, reason="accept"),
     Refused("DELETE without session", 400, -32600, method="DELETE", headers={}, reason="session-required"),
     Refused("DELETE of an unknown session", 404, -32600, method="DELETE", headers=DEAD),

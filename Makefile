@@ -12,9 +12,9 @@ serve: $(READY)  ## serve an example with two processes on a Redis of their own
 	$(BIN)/mcpfleet serve examples.weather:server --workers 2
 
 test: $(READY)  ## run all tests; ARGS="-k name" chooses
-	$(BIN)/pytest -q $(ARGS)
+	$(BIN)/pytest -q -n auto --maxprocesses 4 $(ARGS)
 
-check: $(READY)  ## what needs no processes: format, lint, types, layers, house rules, and the protocol's full coverage
+check: $(READY)  ## format, lint, types, layers, house rules, and the protocol's full coverage
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -28,7 +28,7 @@ bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, and w
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed: make PYTHON=...'; exit 1; }
 	@if command -v uv >/dev/null; then \
-		uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" .venv && \
+		uv venv --quiet --seed --allow-existing --python "$$(command -v $(PYTHON))" .venv && \
 		uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
 	else \
 		$(PYTHON) -m venv .venv && \

@@ -50,9 +50,26 @@ class Fleet:
         self.balancer: Balancer
         self._directory = directory
         self._count = count
-        self._settings = {"APP": server, "PORT": "0", "DRAIN_DELAY": "0", "DRAIN_SECONDS": "5", **settings}
+        self._settings = {
+            "APP": server,
+            "PORT": "0",
+            "NAMESPACE": "fleet-under-test",
+            "DRAIN_DELAY": "0",
+            "DRAIN_SECONDS": "5",
+            **settings,
+        }
         self._command = command
         self._started = 0
+
+    @property
+    def redis_url(self) -> str:
+        """What its processes share."""
+        return self._settings["REDIS_URL"]
+
+    @property
+    def namespace(self) -> str:
+        """How its keys begin."""
+        return self._settings["NAMESPACE"]
 
     @property
     def url(self) -> str:
@@ -61,8 +78,8 @@ class Fleet:
 
     def stored_keys(self) -> set[bytes]:
         """All that it holds in Redis now, but for what its processes know each other by."""
-        with connect(self._settings["REDIS_URL"]) as client:
-            found = set(client.scan_iter(f"{self._settings['NAMESPACE']}:*", count=1000))
+        with connect(self.redis_url) as client:
+            found = set(client.scan_iter(f"{self.namespace}:*", count=1000))
         return {key for key in found if b"{fleet}" not in key}
 
     def restart(self, process: int) -> None:

@@ -81,7 +81,7 @@ class CallStream:
         """Open the stream; its writer becomes a task of `tasks`, in which the handler must run too.
 
         When the call turns out to be ended elsewhere the writer raises `CallEnded`, and when the store was away for
-        `hold` seconds `Unavailable`, and so cancels the handler. Once `end` has been called, `end` raises it instead.
+        `hold` seconds `Unavailable`, and so cancels the handler. Once the end is queued, `closed` raises it instead.
         """
         ttl = retention.ttl
         # In this order: a failover keeps a prefix, and no prefix has a log that nobody could end.
@@ -111,8 +111,16 @@ class CallStream:
 
     async def end(self, body: bytes | None) -> None:
         """Append the last message (None: end without one) after all others, and return when it is there."""
+        self.close(body)
+        await self.closed()
+
+    def close(self, body: bytes | None) -> None:
+        """Queue the last message, as `end` does, without waiting for anything."""
         self._put(next(self._unique), Piece(body, last=True))
         self._ending = True
+
+    async def closed(self) -> None:
+        """Return when the last message is there; raise what kept it from getting there."""
         await self._over.wait()
         if self._failure is not None:
             raise self._failure

@@ -1,11 +1,14 @@
 """The one composition root: a server, a backplane and settings become an application."""
 
+import copy
+import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI
 
 from mcpfleet import Server
@@ -14,13 +17,12 @@ from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.errors import SettingsError
 from mcpfleet.server import plugins
 from mcpfleet.server.auth import Authenticate
-from mcpfleet.server.engine import Engine
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.policy import Policy
-from mcpfleet_service.drain import Drain
 from mcpfleet_service.endpoint import Endpoint
 from mcpfleet_service.guards import Guard
 from mcpfleet_service.health import health
+from mcpfleet_service.life import Life
 from mcpfleet_service.responses import Receive, Send
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.target import load_server
@@ -52,30 +54,17 @@ def create_app(
     runs from start-up to shutdown.
     """
     settings = settings or Settings()
-    running: list[tuple[Engine, Drain]] = []
+    life = Life(drain_delay=settings.drain_delay)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with _opened(backplane, server, settings) as opened:
-            engine = Engine(server, opened, _policy(settings))
-            drain = Drain(engine, delay=settings.drain_delay)
-            async with engine.running():
-                running.append((engine, drain))
-                with drain.on_signals():
-                    yield
-                running.clear()
+        async with life.lived(_opened(backplane, server, settings), _named(server, settings), _policy(settings)):
+            yield
 
-    app = FastAPI(
-        title=server.name,
-        version=server.info.version,
-        lifespan=lifespan,
-        openapi_url=None,
-        # Its own spans would last as long as a stream and carry the words of exceptions.
-        telemetry={"tracing": False, "metrics": False, "logs": False},
-    )
-    app.include_router(health(lambda: running[0][0], lambda: running[0][1].begun))
+    app = FastAPI(title=server.name, version=server.info.version, lifespan=lifespan, openapi_url=None)
+    app.include_router(health(life))
     endpoint = Endpoint(
-        lambda: running[0][0],
+        lambda: life.engine,
         Guard(settings.allowed_hosts, settings.allowed_origins),
         authenticate,
         max_body=settings.max_body,
@@ -91,13 +80,22 @@ class _Door:
     def __init__(self, app: Any, *, endpoint: Endpoint, path: str) -> None:
         self._app = app
         self._endpoint = endpoint
-        self._paths = frozenset({path, path.rstrip("/") + "/"})
+        self._paths = frozenset({path, path.rstrip("/"), path.rstrip("/") + "/"})
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].removeprefix(scope.get("root_path", "")) in self._paths:
             await self._endpoint(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+
+def _named(server: Server, settings: Settings) -> Server:
+    """The server under the name that the settings give it; the author's own object keeps its name."""
+    if settings.server_name is None:
+        return server
+    named = copy.copy(server)
+    named.info = msgspec.structs.replace(server.info, name=settings.server_name)
+    return named
 
 
 def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> AbstractAsyncContextManager[Backplane]:
@@ -116,7 +114,9 @@ def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> 
 
 
 def _as_namespace(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
+    """A server's name as a namespace; where that changes it, with a digest, so that no two names share one."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
+    return plain if plain == name else f"{plain[:47]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _policy(settings: Settings) -> Policy:

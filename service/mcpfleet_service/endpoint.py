@@ -2,20 +2,28 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from typing import Any, Final
 
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.inbound import ModernRequest, Rejected, classify
-from mcpfleet.protocol.jsonrpc import INVALID_REQUEST
+from mcpfleet.protocol.inbound import LegacyPost, ModernRequest, Rejected, classify
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcpfleet.server.auth import Authenticate, Principal
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.peer import EVENT_STREAM, Answer
 from mcpfleet_service.guards import Guard
-from mcpfleet_service.responses import HttpPeer, Receive, Send, respond
+from mcpfleet_service.responses import WRITE_SECONDS, HttpPeer, Receive, Send, response
 
 READ_SECONDS: Final = 30.0
 """How long a client may take to send its body."""
+AUTHENTICATE_SECONDS: Final = 10.0
+"""How long it may take to find out who a client is."""
+LINGER_SECONDS: Final = 2.0
+"""How long what still comes of a refused body is read and dropped: closing at once would lose the refusal with it."""
+
+log = logging.getLogger("mcpfleet.endpoint")
 
 
 class Endpoint:
@@ -29,6 +37,8 @@ class Endpoint:
         *,
         max_body: int | None,
         keepalive: float | None,
+        read_timeout: float = READ_SECONDS,
+        write_timeout: float = WRITE_SECONDS,
     ) -> None:
         """`max_body` is in bytes, `keepalive` in seconds; None is no bound, and no comments."""
         self._engine = engine
@@ -36,33 +46,48 @@ class Endpoint:
         self._authenticate = authenticate
         self._max_body = max_body
         self._keepalive = keepalive
+        self._read_timeout = read_timeout
+        self._write_timeout = write_timeout
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         headers = Headers(scope["headers"])
-        refused = self._guard.check(headers)
-        if refused is not None:
-            return await _refuse(send, refused)
-        principal = None
-        if self._authenticate is not None:
-            principal = await _principal(self._authenticate, headers)
-            if principal is None:
-                return await _refuse(send, _UNAUTHORIZED)
+        admitted = self._guard.check(headers) or await self._principal(headers)
+        if isinstance(admitted, Rejected):
+            return await _refuse(send, admitted)
         body = b""
         if scope["method"] == "POST":
             read = await self._read(headers, receive)
+            if isinstance(read, Rejected):
+                return await _refuse_midway(receive, send, read)
             if read is None:
                 return None
-            if isinstance(read, Rejected):
-                return await _refuse(send, read)
             body = read
         asked = classify(scope["method"], headers, body)
         if isinstance(asked, Rejected):
             return await _refuse(send, asked)
-        peer = HttpPeer(receive, send, keepalive=self._keepalive)
-        if isinstance(asked, ModernRequest) and EVENT_STREAM in asked.accepts:
-            peer.stream_when_quiet()
-        return await peer.serve(self._engine().serve(asked, headers, principal, peer))
+        peer = HttpPeer(
+            receive,
+            send,
+            keepalive=self._keepalive,
+            write_timeout=self._write_timeout,
+            may_stream=isinstance(asked, ModernRequest | LegacyPost) and EVENT_STREAM in asked.accepts,
+        )
+        return await peer.serve(self._engine().serve(asked, headers, admitted, peer))
+
+    async def _principal(self, headers: Headers) -> Principal | Rejected | None:
+        """Who sends the request; None if nobody need be asked."""
+        if self._authenticate is None:
+            return None
+        try:
+            found = self._authenticate(headers)
+            if inspect.isawaitable(found):
+                async with asyncio.timeout(AUTHENTICATE_SECONDS):
+                    found = await found
+        except Exception:  # the boundary of what users bring along
+            log.exception("authentication failed")
+            return _UNDECIDED
+        return _UNAUTHORIZED if found is None else found
 
     async def _read(self, headers: Headers, receive: Receive) -> bytes | Rejected | None:
         """The whole body; None if the client left before its end."""
@@ -72,7 +97,7 @@ class Endpoint:
         parts: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(READ_SECONDS):
+            async with asyncio.timeout(self._read_timeout):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -88,13 +113,28 @@ class Endpoint:
             return Rejected(408, INVALID_REQUEST, "The body did not arrive in time", {"reason": "slow_body"})
 
 
-async def _principal(authenticate: Authenticate, headers: Headers) -> Principal | None:
-    found = authenticate(headers)
-    return await found if inspect.isawaitable(found) else found
-
-
 async def _refuse(send: Send, refused: Rejected) -> None:
-    await respond(send, Answer(refused.status, refused.body(), headers=refused.headers))
+    for message in response(_answer(refused)):
+        await send(message)
+
+
+async def _refuse_midway(receive: Receive, send: Send, refused: Rejected) -> None:
+    """Refuse a request whose body is still coming; the connection ends with it, but not before the client can read.
+
+    A client that is still sending when its connection is closed may never see what it was sent.
+    """
+    head, body = response(_answer(refused, ("Connection", "close")))
+    await send(head)
+    await send({**body, "more_body": True})
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while (message := await receive())["type"] != "http.disconnect" and message.get("more_body", False):
+                pass
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _answer(refused: Rejected, *headers: tuple[str, str]) -> Answer:
+    return Answer(refused.status, refused.body(), headers=(*refused.headers, *headers))
 
 
 def _declared(headers: Headers) -> int:
@@ -103,10 +143,7 @@ def _declared(headers: Headers) -> int:
 
 
 def _too_large(limit: int) -> Rejected:
-    closing = (("Connection", "close"),)
-    return Rejected(
-        413, INVALID_REQUEST, f"The body exceeds {limit} bytes", {"reason": "body_too_large"}, headers=closing
-    )
+    return Rejected(413, INVALID_REQUEST, f"The body exceeds {limit} bytes", {"reason": "body_too_large"})
 
 
 _UNAUTHORIZED: Final = Rejected(
@@ -115,4 +152,11 @@ _UNAUTHORIZED: Final = Rejected(
     "Authentication is required",
     {"reason": "unauthorized"},
     headers=(("WWW-Authenticate", "Bearer"),),
+)
+_UNDECIDED: Final = Rejected(
+    503,
+    INTERNAL_ERROR,
+    "Authentication is not possible now",
+    {"reason": "authentication_failed"},
+    headers=(("Retry-After", "1"),),
 )

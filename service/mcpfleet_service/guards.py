@@ -5,7 +5,7 @@ it away (transports, "Security Warning"; DNS rebinding).
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
 
 from mcpfleet.protocol.headers import Headers
@@ -13,44 +13,47 @@ from mcpfleet.protocol.inbound import Rejected
 from mcpfleet.protocol.jsonrpc import INVALID_REQUEST
 
 
-@dataclass(frozen=True, slots=True)
 class Guard:
-    """The hosts and origins that requests may name."""
+    """Knows the hosts and origins that requests may name."""
 
-    hosts: Collection[str] | None
-    """Host names without ports, lower-case; None takes any."""
-    origins: Collection[str]
-    """Origins of web pages that may send requests, beside those on the hosts themselves."""
+    def __init__(self, hosts: Collection[str] | None, origins: Collection[str]) -> None:
+        """`hosts` have no ports, and None takes any; `origins` are of pages beside those on the hosts themselves."""
+        self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(origin.lower() for origin in origins)
 
     def check(self, headers: Headers) -> Rejected | None:
         """The refusal of a request by its Host or Origin, before anything else is looked at."""
         host = _without_port(headers.get("host") or "")
-        if self.hosts is not None and (host not in self.hosts or headers.disagree("host")):
-            return _forbidden("host", "This host is not served here; see MCPFLEET_ALLOWED_HOSTS")
+        if self._hosts is not None and (host not in self._hosts or headers.disagree("host")):
+            return _FOREIGN_HOST
         if any(not self._allows(origin, host) for origin in headers.all("origin")):
-            return _forbidden("origin", "Requests from this origin are not served; see MCPFLEET_ALLOWED_ORIGINS")
+            return _FOREIGN_ORIGIN
         return None
 
     def _allows(self, origin: str, host: str) -> bool:
-        if origin.lower() in self.origins:
+        if origin.lower() in self._origins:
             return True
+        if self._hosts is None:
+            return False  # any page can name itself so: its name may point to this machine
         try:
-            named = urlsplit(origin).netloc.lower()
+            named = urlsplit(origin).netloc
         except ValueError:
             return False
-        # A page of the very host that is served may call it: no other page can name itself so.
-        return bool(named) and _without_port(named) == host
+        return _without_port(named) == host
 
 
 def _without_port(netloc: str) -> str:
-    """The host of `host:port`, with an IPv6 address in its brackets."""
-    host, colon, port = netloc.strip().lower().rpartition(":")
-    return (
-        host
-        if colon and port.isascii() and port.isdigit() and (host.endswith("]") or ":" not in host)
-        else netloc.lower()
-    )
+    """The host of `host:port` in lower case, with an IPv6 address in its brackets."""
+    netloc = netloc.lower()
+    host, colon, port = netloc.rpartition(":")
+    if colon and port.isascii() and port.isdigit() and (host.endswith("]") or ":" not in host):
+        return host
+    return netloc
 
 
 def _forbidden(reason: str, words: str) -> Rejected:
     return Rejected(403, INVALID_REQUEST, words, {"reason": reason})
+
+
+_FOREIGN_HOST: Final = _forbidden("host", "This host is not served here; see MCPFLEET_ALLOWED_HOSTS")
+_FOREIGN_ORIGIN: Final = _forbidden("origin", "Requests from this origin are not served; see MCPFLEET_ALLOWED_ORIGINS")

@@ -1,13 +1,11 @@
 """What orchestrators ask: is this process alive, and should it get requests?"""
 
-from collections.abc import Callable
-
 from fastapi import APIRouter, Response
 
-from mcpfleet.server.engine import Engine
+from mcpfleet_service.life import Life
 
 
-def health(engine: Callable[[], Engine], leaving: Callable[[], bool]) -> APIRouter:
+def health(life: Life) -> APIRouter:
     """The routes `/livez` and `/readyz`.
 
     An outage of the store leaves a process ready, but `degraded`: if every process were unready at once, nothing would
@@ -21,10 +19,16 @@ def health(engine: Callable[[], Engine], leaving: Callable[[], bool]) -> APIRout
 
     @router.get("/readyz")
     async def readyz(response: Response) -> dict[str, str]:
-        found = engine()
-        if leaving() or not found.hears:
-            response.status_code = 503
-            return {"status": "leaving" if leaving() else "deaf"}
-        return {"status": "ok" if found.in_touch else "degraded"}
+        status = _status(life)
+        response.status_code = 200 if status in ("ok", "degraded") else 503
+        return {"status": status}
 
     return router
+
+
+def _status(life: Life) -> str:
+    if life.leaving:
+        return "leaving"
+    if not life.engine.hears:
+        return "deaf"
+    return "ok" if life.engine.in_touch else "degraded"

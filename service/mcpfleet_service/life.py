@@ -1,0 +1,54 @@
+"""One run of an application, from start-up to shutdown: the engine that serves it, and how it leaves."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from mcpfleet.backplane.base import Backplane
+from mcpfleet.server.engine import Engine
+from mcpfleet.server.policy import Policy
+from mcpfleet.server.server import Server
+from mcpfleet_service.drain import Drain
+
+
+class Life:
+    """Makes the engine at start-up, which is after the fork, and is where requests find it."""
+
+    def __init__(self, *, drain_delay: float) -> None:
+        self._delay = drain_delay
+        self._engine: Engine | None = None
+        self._drain: Drain | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine; `RuntimeError` before start-up, such as when whoever mounts the application runs no lifespan."""
+        if self._engine is None:
+            raise RuntimeError("the application's lifespan has not been entered, so it cannot serve")
+        return self._engine
+
+    @property
+    def leaving(self) -> bool:
+        """Whether this process was told to stop, or has to."""
+        return self._drain is not None and self._drain.begun
+
+    @asynccontextmanager
+    async def lived(
+        self, opening: AbstractAsyncContextManager[Backplane], server: Server, policy: Policy
+    ) -> AsyncIterator[None]:
+        """Serve for the time of the block.
+
+        If what keeps the engine alive dies, the process looks unready, and its web server is told to stop, since a
+        server that has started asks its application no more; a supervisor will replace it.
+        """
+        drain = self._drain = Drain(self._begin, delay=self._delay)
+        try:
+            async with opening as backplane:
+                self._engine = engine = Engine(server, backplane, policy)
+                async with engine.running():
+                    with drain.on_signals():
+                        yield
+        except Exception:
+            drain.give_up()
+            raise
+
+    def _begin(self) -> None:
+        self.engine.drain()

@@ -9,12 +9,17 @@ BOUNDARIES = {
     "mcpfleet/backplane/background.py background": "keeps the block's own exception whole: the group would wrap it",
     "mcpfleet/backplane/faults.py Stepped._outcome": "an actor's failure is a result for the test to judge",
     "mcpfleet/backplane/reconnect.py stay_connected": "whatever ended a connection, a new one is the cure",
+    "mcpfleet/server/call.py Call.run": "an unforeseen error ends one call, not all of them",
     "mcpfleet/server/dispatch.py Dispatcher._call_tool": "what a tool raises becomes a result without its words",
     "mcpfleet/server/dispatch.py Dispatcher.serve": "what a method raises becomes an error without its words",
+    "mcpfleet/server/engine.py Engine.serve": "an unforeseen error fails one request, not the process",
     "mcpfleet/server/plugins.py load": "what a plugin's import raises stops the start under the plugin's name",
+    "mcpfleet/server/reply.py Replies.encode": "whatever a tool put into its result, its caller gets a response",
     "mcpfleet/server/streams.py CallStream.open": "gives the lease up, then lets everything pass",
     "mcpfleet/server/threads.py Threads.run.job": "hands whatever a function raises to the caller's own thread",
     "mcpfleet_service/boot.py application": "whatever the user's module raises is told and ends the process",
+    "mcpfleet_service/endpoint.py Endpoint._principal": "what the user's authentication raises refuses the request",
+    "mcpfleet_service/life.py Life.lived": "whatever ends the engine, the web server is told to stop",
 }
 
 EVERYTHING = {"Exception", "BaseException"}

@@ -78,11 +78,14 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client has cancelled this request; a synchronous tool should look now and then."""
+        """Whether nobody waits for the result any more; a synchronous tool should look now and then.
+
+        The client has cancelled the request, or its time is up.
+        """
         return self._cancelled
 
     def raise_if_cancelled(self) -> None:
-        """Raise `Cancelled` if the client has cancelled this request."""
+        """Raise `Cancelled` if nobody waits for the result any more."""
         if self._cancelled:
             raise Cancelled
 
@@ -108,7 +111,7 @@ class Context:
     async def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
         """Send a log message, if the client asked for messages of this severity (MCP: server/utilities/logging).
 
-        `data` is any JSON value. Raises `ValueError` for an unknown level.
+        Raises `ValueError` for an unknown level, and for `data` that is to be sent and has no JSON form.
         """
         if level not in SEVERITIES:
             raise ValueError(f"unknown log level {level!r}: one of {', '.join(SEVERITIES)}")
@@ -121,7 +124,7 @@ class Context:
         await self._outlet.notify("notifications/message", params)
 
     def cancel(self) -> None:
-        """Note that the client has cancelled the request; the engine calls it."""
+        """Note that nobody waits for the result any more; the engine calls it."""
         self._cancelled = True
 
     def close(self) -> None:

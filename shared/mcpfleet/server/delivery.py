@@ -1,6 +1,9 @@
 """From a call's stream to a client: for the connection that brought the call, and for any that takes it up again."""
 
+import asyncio
+from collections.abc import Coroutine
 from contextlib import aclosing
+from typing import Any
 
 from mcpfleet.backplane.base import Position
 from mcpfleet.errors import LogGap
@@ -9,12 +12,13 @@ from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode_failure
 from mcpfleet.server import eventids
 from mcpfleet.server.eventids import CallPlace
 from mcpfleet.server.exchange import Exchange
+from mcpfleet.server.outcome import STOPPED
 from mcpfleet.server.peer import Peer
 from mcpfleet.server.process import Process
 from mcpfleet.server.streams import read_call
 
 
-async def deliver(process: Process, exchange: Exchange, after: Position, peer: Peer) -> bool:
+async def deliver(process: Process, exchange: Exchange, request_id: RequestId, after: Position, peer: Peer) -> bool:
     """Send what follows the position, once and in order, up to the call's end; False if a part of it is lost."""
     readings = read_call(
         process.backplane,
@@ -28,17 +32,21 @@ async def deliver(process: Process, exchange: Exchange, after: Position, peer: P
         async with aclosing(readings):
             async for reading in readings:
                 if reading.body is not None:
-                    await peer.send(
-                        sse.encode(reading.body, id=event_id(exchange, reading.position, last=reading.last))
-                    )
+                    place = CallPlace(exchange.id, reading.position, request_id, reading.last)
+                    await peer.send(sse.encode(reading.body, id=eventids.write(exchange.session, place)))
     except LogGap:
         return False
     return True
 
 
-def event_id(exchange: Exchange, position: Position, *, last: bool = False) -> str:
-    """The id of the event that ends at this position of a call's stream."""
-    return eventids.write(exchange.session, CallPlace(exchange.id, position, last))
+async def unless(resumed: Coroutine[Any, Any, None], delivering: Coroutine[Any, Any, bool]) -> bool:
+    """What a delivery returns; True, with the rest left to another connection, as soon as `resumed` returns."""
+    async with asyncio.TaskGroup() as tasks:
+        work, interruption = tasks.create_task(delivering), tasks.create_task(resumed)
+        await asyncio.wait({work, interruption}, return_when=asyncio.FIRST_COMPLETED)
+        work.cancel()
+        interruption.cancel()
+    return work.cancelled() or work.result()
 
 
 def outcome_unknown(request_id: RequestId) -> bytes:
@@ -55,5 +63,4 @@ def not_replayable(request_id: RequestId) -> bytes:
 
 def server_stopped(request_id: RequestId) -> bytes:
     """What a call ends with that its process could not finish in time."""
-    words = "The server stopped before this request was finished; its outcome is unknown."
-    return encode_failure(request_id, INTERNAL_ERROR, words, {"reason": "server_stopped"})
+    return encode_failure(request_id, STOPPED.code, STOPPED.message, STOPPED.data)

@@ -64,17 +64,19 @@ class Dispatcher:
             return Success(await method.handler(request.params, context), method.cache)
         except ProtocolError as error:
             return Refusal(error.code, error.message, error.data)
-        except asyncio.CancelledError:
-            context.cancel()
-            raise
-        except Exception as error:  # noqa: BLE001 - the boundary: any other exception is ours to log, and no words for the peer
+        except BaseException as error:  # the boundary: what is ours is logged, and no words for the peer
+            if not _is_ours(error):
+                context.cancel()
+                raise
             return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": _logged(request.method, error)})
         finally:
             context.close()
 
     async def _call_tool(self, params: Mapping[str, Any], caller: Caller, context: Context) -> Outcome:
         tool = self._tool(params)
-        arguments = params.get("arguments", {})
+        arguments = params.get("arguments")
+        if arguments is None:  # some clients write out what they leave empty
+            arguments = {}
         if not isinstance(arguments, dict):
             raise ProtocolError(INVALID_PARAMS, "params.arguments must be an object")
         if caller.revision.era is Era.MODERN and (complaint := tool.header_complaint(arguments, caller.headers)):
@@ -86,7 +88,9 @@ class Dispatcher:
             return _failed(str(error))
         except ProtocolError:
             raise
-        except Exception as error:  # noqa: BLE001 - the same boundary, for what the protocol wants as a tool's result
+        except BaseException as error:  # the same boundary, for what the protocol wants as a tool's result
+            if not _is_ours(error):
+                raise
             return _failed(f"The tool failed. Correlation id: {_logged(tool.name, error)}")
 
     async def _within(self, tool: Tool, context: Context, arguments: Mapping[str, Any]) -> CallToolResult:
@@ -96,6 +100,7 @@ class Dispatcher:
                 return await tool.call(context, arguments, self._threads)
         except TimeoutError:
             if deadline.expired():
+                context.cancel()
                 raise ToolError(f"The tool did not finish within {tool.timeout:g} seconds.") from None
             raise
 
@@ -124,7 +129,18 @@ def _failed(text: str) -> Success:
     return Success(CallToolResult(content=(TextContent(text=text),), is_error=True))
 
 
-def _logged(target: str, error: Exception) -> str:
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception is the handler's failure, to be logged and told, and not the end of its task or process.
+
+    A `CancelledError` that nobody asked of this task comes from another one that the handler waited for.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return isinstance(error, Exception | BaseExceptionGroup)
+
+
+def _logged(target: str, error: BaseException) -> str:
     correlation = secrets.token_hex(8)
     log.error("%s failed; correlation id %s", target, correlation, exc_info=error)
     return correlation

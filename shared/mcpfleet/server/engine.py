@@ -4,14 +4,15 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import msgspec
 
+from mcpfleet.backplane.background import background
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.leases import Keeper
 from mcpfleet.backplane.pulse import Beat, Pulse
-from mcpfleet.errors import BackplaneError
+from mcpfleet.errors import BackplaneError, Unavailable
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import (
     Accepted,
@@ -24,17 +25,24 @@ from mcpfleet.protocol.inbound import (
 )
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, encode_failure
 from mcpfleet.server.auth import Principal
+from mcpfleet.server.call import Means
 from mcpfleet.server.calls import Calls
 from mcpfleet.server.cancellation import Cancellations
 from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.eras.legacy import Legacy
 from mcpfleet.server.eras.modern import Modern
+from mcpfleet.server.eras.requests import Requests
+from mcpfleet.server.events import Change, Events
+from mcpfleet.server.feed import Feed
+from mcpfleet.server.outcome import STORE_AWAY, Refusal
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.process import Process
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Sessions
+from mcpfleet.server.signals import Signals
+from mcpfleet.server.standalone import Standalone
 from mcpfleet.server.threads import Threads
 
 log = logging.getLogger("mcpfleet.engine")
@@ -46,22 +54,30 @@ class Engine:
     def __init__(self, server: Server, backplane: Backplane, policy: Policy | None = None) -> None:
         self.id = secrets.token_hex(8)
         self.server = server
-        policy = policy or Policy()
-        keeper = Keeper(backplane, lease=policy.lease)
-        self._process = Process(backplane, keeper, policy)
-        dispatcher = Dispatcher(server, Threads(policy.workers, policy.waiting))
-        replies = Replies(msgspec.to_builtins(server.info))
-        sessions = Sessions(self._process)
-        cancellations = Cancellations(self._process)
-        self._calls = Calls(self._process, sessions, cancellations, dispatcher, replies)
+        self._policy = policy or Policy()
+        self._keeper = Keeper(backplane, lease=self._policy.lease)
+        self._process = process = Process(backplane, self._keeper, self._policy)
+        self._threads = Threads(self._policy.workers, self._policy.waiting)
+        self._feed = Feed(backplane, ttl=self._policy.session_idle * 2)
+        self._events = Events(process)
+        dispatcher, replies = Dispatcher(server, self._threads), Replies(msgspec.to_builtins(server.info))
         self._modern = Modern(dispatcher, replies)
-        self._legacy = Legacy(server, self._process, sessions, cancellations, self._calls, replies)
-        self._pulse = Pulse(backplane, keeper.contact, self._beat, lease=policy.lease)
+        sessions = Sessions(process)
+        signals = Signals(process, sessions)
+        cancellations = Cancellations(process, signals)
+        self._calls = Calls(Means(process, sessions, signals, cancellations, dispatcher, replies))
+        requests = Requests(process, sessions, signals, self._calls, replies)
+        standalone = Standalone(process, sessions, signals, self._feed)
+        self._legacy = Legacy(server, sessions, cancellations, requests, standalone, replies)
+        self._pulse = Pulse(
+            backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
+        )
+        self._deadline: asyncio.TimerHandle | None = None
 
     @property
     def draining(self) -> bool:
         """Whether this process was told to stop."""
-        return self._process.draining.is_set()
+        return self._process.draining.begun
 
     @property
     def hears(self) -> bool:
@@ -71,66 +87,98 @@ class Engine:
     @property
     def in_touch(self) -> bool:
         """Whether the store answered when it was last asked."""
-        return self._process.keeper.contact.unbroken_for(0.0)
+        return self._keeper.contact.unbroken_for(0.0)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep leases, pulse and calls for the time of the block; at its end, calls that still run are ended."""
-        async with asyncio.TaskGroup() as tasks:
-            kept = [tasks.create_task(self._process.keeper.run()), tasks.create_task(self._pulse.run())]
-            calls = tasks.create_task(self._calls.run())
-            try:
+        """Keep leases, pulse, events and calls for the time of the block.
+
+        After it, calls that still run have what is left of the time to drain, and are then ended with an error. If the
+        block is left by an exception they are cancelled at once. A part of the engine that dies cancels the block and
+        is raised from it, in a group: this process can then serve no more.
+        """
+        endless = self._keeper.run(), self._pulse.run(), self._feed.run(), self._calls.run()
+        try:
+            async with background(*endless):
+                await self._calls.ready()
                 yield
-            finally:
-                self.drain()
-                self._calls.stop()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._process.policy.lease):
-                        await asyncio.wait({calls})
-                        await self._pulse.leave()
-                for task in (*kept, calls):
-                    task.cancel()
+                await self._wind_down()
+        finally:
+            self._threads.close()
 
     def drain(self) -> None:
-        """End the streams that wait for the world, so that their clients connect elsewhere; calls go on."""
-        self._process.draining.set()
+        """End the streams that wait for the world, so that their clients connect elsewhere.
+
+        Calls go on for the time to drain; one that still runs then ends with an error.
+        """
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().call_later(self._policy.drain, self._stop)
+            self._process.draining.begin()
+
+    async def announce(self, change: Change) -> None:
+        """Tell every client of the fleet that listens of a change; raises `Unavailable`."""
+        await self._events.publish(change)
 
     async def serve(self, asked: Accepted, headers: Headers, principal: Principal | None, peer: Peer) -> Answer | None:
-        """Serve one classified request; None if its response was streamed.
+        """Serve one classified request; None if its response was streamed. Raises nothing but cancellation.
 
         Whatever needs the store while it is away is 503, and nothing else.
         """
         try:
-            match asked:
-                case ModernRequest():
-                    return await self._modern.serve(asked, headers, principal, peer)
-                case ModernNotification():
-                    return ACCEPTED
-                case Initialize():
-                    return await self._legacy.initialize(asked, principal)
-                case LegacyPost():
-                    return await self._legacy.post(asked, headers, principal, peer)
-                case LegacyStream():
-                    return await self._legacy.stream(asked, principal, peer)
-                case LegacyEnd():
-                    return await self._legacy.end(asked, principal)
-        except BackplaneError:
-            log.exception("the store could not serve a request")
-            return _away(_request_id(asked))
+            return await self._serve(asked, headers, principal, peer)
+        except BackplaneError as error:
+            if not isinstance(error, Unavailable):
+                log.exception("the store could not serve a request")
+            answer = _failed(asked, STORE_AWAY, 503, ("Retry-After", "1"))
+        except Exception:  # the boundary: whatever is wrong here, one request fails and the process goes on
+            correlation = secrets.token_hex(8)
+            log.exception("a request could not be served; correlation id %s", correlation)
+            refusal = Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+            answer = _failed(asked, refusal, 500)
+        # A stream of a session just ends: it can be taken up again, and then its response may come.
+        return answer if isinstance(asked, ModernRequest) or not peer.streaming else None
+
+    async def _serve(self, asked: Accepted, headers: Headers, principal: Principal | None, peer: Peer) -> Answer | None:
+        match asked:
+            case ModernRequest():
+                return await self._modern.serve(asked, headers, principal, peer)
+            case ModernNotification():
+                return ACCEPTED
+            case Initialize():
+                return await self._legacy.initialize(asked, principal)
+            case LegacyPost():
+                return await self._legacy.post(asked, headers, principal, peer)
+            case LegacyStream():
+                return await self._legacy.stream(asked, principal, peer)
+            case LegacyEnd():
+                return await self._legacy.end(asked, principal)
+
+    async def _wind_down(self) -> None:
+        self.drain()
+        if self._deadline is not None:
+            await self._calls.ended(within=self._deadline.when() - asyncio.get_running_loop().time())
+            self._deadline.cancel()
+        self._stop()
+        await self._calls.ended(within=self._policy.lease)
+        await self._pulse.leave()
+
+    def _stop(self) -> None:
+        self._calls.stop()
+        self._modern.stop()
 
     def _beat(self) -> Beat:
         return Beat(self.id, self.server.info.version, self.server.registry.digest, float(self._calls.running))
 
 
+def _failed(asked: Accepted, refusal: Refusal, status: int, *headers: tuple[str, str]) -> Answer:
+    request_id = _request_id(asked)
+    return Answer(status, encode_failure(request_id, refusal.code, refusal.message, refusal.data), headers=headers)
+
+
 def _request_id(asked: Accepted) -> RequestId | None:
     match asked:
-        case LegacyPost(message=Request(id=request_id)) | Initialize(request=Request(id=request_id)):
+        case LegacyPost(message=Request(id=request_id)):
             return request_id
+        case Initialize(request=request) | ModernRequest(request=request):
+            return request.id
     return None
-
-
-def _away(request_id: RequestId | None) -> Answer:
-    body = encode_failure(
-        request_id, INTERNAL_ERROR, "The server cannot reach its store; try again.", {"reason": "store_unavailable"}
-    )
-    return Answer(503, body, headers=(("Retry-After", "1"),))

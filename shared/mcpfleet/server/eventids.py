@@ -1,17 +1,23 @@
 """The ids of server-sent events: which stream, and where in it (transports, "Resumability and Redelivery").
 
 An id is only good in the session that it was issued in: its tag is a keyed digest with the secret session id. So a
-foreign or forged id is told from one's own lost position, and costs no look into the store.
+foreign or forged id is told from one's own lost position, and costs no look into the store. A place in a call's stream
+carries the id of the call's request too, so that a stream of which nothing is left can still end with its error.
 """
 
+import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
 from typing import Final
 
 from mcpfleet.backplane.base import Position
+from mcpfleet.protocol.jsonrpc import RequestId
+from mcpfleet.protocol.jsontext import dumps, loads
 
-MAX_LENGTH: Final = 160
+MAX_LENGTH: Final = 320
+MAX_REQUEST_ID: Final = 128
+"""How many bytes of JSON an event id has room for; of a request with a longer id only the store knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +26,17 @@ class CallPlace:
 
     exchange: str
     position: Position
+    request: RequestId | None
+    """The id of the request, if the event id had room for it."""
     last: bool = False
     """Whether the stream ends there."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandalonePlace:
-    """A place in the session's standalone stream, which merges two logs: its own and the fleet's events."""
+    """A place in a standalone stream, which merges two logs: the session's own and the fleet's events."""
 
+    stream: str
     own: Position
     events: Position
 
@@ -38,22 +47,34 @@ Place = CallPlace | StandalonePlace
 def write(session_id: str, place: Place) -> str:
     """The event id of a place."""
     match place:
-        case CallPlace(exchange, position, last):
-            text = f"{'e' if last else 'c'}.{exchange}.{position}"
-        case StandalonePlace(own, events):
-            text = f"s.{own}.{events}"
+        case CallPlace(exchange, position, request, last):
+            text = f"{'e' if last else 'c'}.{exchange}.{position}.{_packed(request)}"
+        case StandalonePlace(stream, own, events):
+            text = f"s.{stream}.{own}.{events}"
     return f"{text}.{_tag(session_id, text)}"
 
 
 def read(session_id: str, event_id: str) -> Place | None:
     """The place that `write` made the id of, for this very session; None for anything else."""
     text, _, tag = event_id.rpartition(".") if len(event_id) <= MAX_LENGTH else ("", "", "")
-    if not text.isascii() or not hmac.compare_digest(tag.encode(), _tag(session_id, text).encode()):
+    if not hmac.compare_digest(tag.encode(), _tag(session_id, text).encode()):
         return None
-    kind, first, second = text.split(".")
+    kind, stream, first, second = text.split(".")
     if kind == "s":
-        return StandalonePlace(Position.parse(first), Position.parse(second))
-    return CallPlace(first, Position.parse(second), last=kind == "e")
+        return StandalonePlace(stream, Position.parse(first), Position.parse(second))
+    return CallPlace(stream, Position.parse(first), _unpacked(second), last=kind == "e")
+
+
+def _packed(request: RequestId | None) -> str:
+    text = b"" if request is None else dumps(request)
+    return base64.urlsafe_b64encode(text if len(text) <= MAX_REQUEST_ID else b"").decode()
+
+
+def _unpacked(text: str) -> RequestId | None:
+    if not text:
+        return None
+    request: RequestId = loads(base64.urlsafe_b64decode(text))
+    return request
 
 
 def _tag(session_id: str, text: str) -> str:

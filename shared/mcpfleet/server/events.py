@@ -1,13 +1,14 @@
 """What every process must hear: one log of changes, and nothing in it but what changed."""
 
+import logging
 from typing import Final, Literal
 
 import msgspec
 
 from mcpfleet.backplane.base import mint
 from mcpfleet.backplane.doubt import settled
-from mcpfleet.backplane.stored import pack
-from mcpfleet.errors import LogGone
+from mcpfleet.backplane.stored import pack, unpack
+from mcpfleet.errors import LogGone, UnknownFormat
 from mcpfleet.server.process import Process
 
 EVENTS: Final = "events/all"
@@ -21,11 +22,22 @@ METHODS: Final[dict[Kind, str]] = {
 }
 """The notification that tells a client of a change of each kind."""
 
+log = logging.getLogger("mcpfleet.events")
+
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     """One entry of the events log: a list of this kind is not what it was."""
 
     kind: Kind
+
+
+def read(data: bytes) -> Change | None:
+    """The change in an entry; None for what only another version of this program knows, since nobody may stop there."""
+    try:
+        return unpack(Change, data)
+    except UnknownFormat as unknown:
+        log.warning("an event is passed over: %s", unknown)
+        return None
 
 
 class Events:
@@ -42,7 +54,7 @@ class Events:
         try:
             await settled(lambda: self._append(data, mark))
         except LogGone:
-            await self._backplane.open(EVENTS, ttl=self._ttl)
+            await settled(lambda: self._backplane.open(EVENTS, ttl=self._ttl))
             await settled(lambda: self._append(data, mark))
 
     async def _append(self, data: bytes, mark: str) -> None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR
 from mcpfleet.protocol.wire import CacheHint, Result
 
 
@@ -28,3 +29,14 @@ class Refusal:
 
 
 Outcome = Success | Refusal
+
+STOPPED: Final = Refusal(
+    INTERNAL_ERROR,
+    "The server stopped before this request was finished; its outcome is unknown.",
+    {"reason": "server_stopped"},
+)
+"""What becomes of a request that its process could not finish in time."""
+STORE_AWAY: Final = Refusal(
+    INTERNAL_ERROR, "The server cannot reach its store; try again.", {"reason": "store_unavailable"}
+)
+"""What becomes of a request that needs the store while it cannot be asked."""

@@ -10,6 +10,7 @@ class Policy:
     """How long things live and how many there may be; all durations are seconds."""
 
     session_idle: float = 1800.0
+    """How long an unused session lives; open streams and running calls renew it, every `lease / 3` at most."""
     max_sessions: int | None = 10_000
     lease: float = 7.5
     """How long a call is believed alive after its process was last heard of."""
@@ -19,6 +20,8 @@ class Policy:
     """How long a finished call keeps its result while the store is away."""
     retention: Retention = field(default_factory=Retention)
     """How long, and how far back, a stream can be resumed."""
+    spread: float = 2.0
+    """Over how long the streams of a process are told what all must hear at once, since their clients will all ask."""
     drain: float = 30.0
     """How long calls may go on once the process was told to stop."""
     workers: int = 40

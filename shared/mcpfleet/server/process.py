@@ -1,10 +1,10 @@
 """What the parts of one serving process share."""
 
-import asyncio
 from dataclasses import dataclass, field
 
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.leases import Keeper
+from mcpfleet.server.draining import Draining
 from mcpfleet.server.policy import Policy
 
 
@@ -15,5 +15,4 @@ class Process:
     backplane: Backplane
     keeper: Keeper
     policy: Policy
-    draining: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once: streams that wait for the world now end, so that their clients connect elsewhere."""
+    draining: Draining = field(default_factory=Draining)

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, NotJson, RequestId, encode_failure, encode_reply
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode_failure, encode_reply
 from mcpfleet.protocol.revisions import Revision
 from mcpfleet.protocol.wire import dress, renumber
 from mcpfleet.server.outcome import Outcome, Refusal
@@ -21,6 +21,14 @@ class Replies:
 
     def encode(self, request_id: RequestId, outcome: Outcome, revision: Revision) -> bytes:
         """The response to a request; a result that JSON cannot carry becomes an internal error, and is logged."""
+        try:
+            return self._encoded(request_id, outcome, revision)
+        except Exception:  # the boundary: whatever a tool put into its result, its caller gets a response
+            correlation = secrets.token_hex(8)
+            log.exception("a result cannot be encoded; correlation id %s", correlation)
+            return encode_failure(request_id, INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+
+    def _encoded(self, request_id: RequestId, outcome: Outcome, revision: Revision) -> bytes:
         if isinstance(outcome, Refusal):
             return encode_failure(request_id, renumber(outcome.code, revision), outcome.message, outcome.data)
         dressed = dress(
@@ -30,9 +38,4 @@ class Replies:
             cache=outcome.cache,
             output_schema=outcome.output_schema,
         )
-        try:
-            return encode_reply(request_id, dressed)
-        except NotJson:
-            correlation = secrets.token_hex(8)
-            log.exception("a result cannot be encoded; correlation id %s", correlation)
-            return encode_failure(request_id, INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+        return encode_reply(request_id, dressed)

@@ -8,15 +8,19 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from mcpfleet.backplane.base import ABSENT, Position
+from mcpfleet.backplane.backoff import Backoff
+from mcpfleet.backplane.base import Position
+from mcpfleet.backplane.doubt import settled
+from mcpfleet.backplane.limits import Seats
 from mcpfleet.backplane.stored import pack, unpack
-from mcpfleet.errors import LogGone, Unavailable
+from mcpfleet.errors import InDoubt, LogGone, TooLarge, Unavailable
 from mcpfleet.protocol.jsontext import dumps
 from mcpfleet.protocol.revisions import Revision, find
 from mcpfleet.server.events import EVENTS
@@ -26,6 +30,8 @@ SEATS: Final = "sessions/live"
 UNCONFIRMED_SECONDS: Final = 120.0
 """How long a session lives that never sent anything after `initialize`: a flood of those drains by itself."""
 UPDATE_TRIES: Final = 16
+MAX_CLIENT_BYTES: Final = 64 * 1024
+"""How much is kept of what a client says of itself: every request of the session reads it."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -91,7 +97,8 @@ class Sessions:
     ) -> None:
         self._backplane = process.backplane
         self._idle = process.policy.session_idle
-        self._cap = process.policy.max_sessions
+        cap = process.policy.max_sessions
+        self._seats = None if cap is None else Seats(process.backplane, SEATS, cap=cap)
         self._clock = clock
         self._new_id = new_id
 
@@ -102,19 +109,25 @@ class Sessions:
         client_info: Mapping[str, Any],
         capabilities: Mapping[str, Any],
     ) -> Session | Full:
-        """Admit a new session and write it; when this returns a session, every process serves it."""
+        """Admit a new session and write it; when this returns a session, every process serves it.
+
+        `TooLarge` if there is more to be kept of the client than `MAX_CLIENT_BYTES`.
+        """
+        info, able = dumps(client_info), dumps(capabilities)
+        if len(info) + len(able) > MAX_CLIENT_BYTES:
+            raise TooLarge(f"clientInfo and capabilities exceed {MAX_CLIENT_BYTES} bytes")
         session_id, ttl = self._new_id(), min(UNCONFIRMED_SECONDS, self._idle)
-        if self._cap is not None:
-            wait = await self._backplane.admit(SEATS, session_id, ttl=ttl, cap=self._cap)
+        if self._seats is not None:
+            wait = await self._seats.take(session_id, ttl=ttl)
             if wait:
                 return Full(wait)
         birth, events = await asyncio.gather(
-            self._backplane.open(log_of(session_id), ttl=ttl),
-            self._backplane.open(EVENTS, ttl=self._idle * 2),
+            settled(lambda: self._backplane.open(log_of(session_id), ttl=ttl)),
+            settled(lambda: self._backplane.open(EVENTS, ttl=self._idle * 2)),
         )
-        record = Record(owner, revision.date, dumps(client_info), dumps(capabilities), str(birth), str(events))
+        record = Record(owner, revision.date, info, able, str(birth), str(events))
         raw = pack(record)
-        await self._backplane.put(cell_of(session_id), raw, ttl=ttl, expect=ABSENT)
+        await settled(lambda: self._backplane.put(cell_of(session_id), raw, ttl=ttl))
         return Session(session_id, record, raw, birth, revision)
 
     async def load(self, session_id: str, owner: tuple[str, str, str]) -> Session | None:
@@ -125,7 +138,7 @@ class Sessions:
         if not _ID.fullmatch(session_id):
             return None
         raw, position = await asyncio.gather(
-            self._backplane.get(cell_of(session_id), ttl=self._idle), self._end_of(session_id)
+            self._backplane.get(cell_of(session_id), ttl=self._idle), self.position(session_id)
         )
         if raw is None or position is None:
             return None
@@ -140,17 +153,20 @@ class Sessions:
 
     async def update(self, session: Session, change: Callable[[Record], Record]) -> bool:
         """Change the record by compare-and-set; False if the session has ended, `Unavailable` under contention."""
-        raw = session.raw
+        raw, backoff = session.raw, Backoff(first=0.002, most=0.2)
         for _ in range(UPDATE_TRIES):
             wanted = pack(change(unpack(Record, raw)))
-            if await self._backplane.put(cell_of(session.id), wanted, ttl=self._idle, expect=raw):
-                return True
+            with suppress(InDoubt):  # what is found next tells
+                if await self._backplane.put(cell_of(session.id), wanted, ttl=self._idle, expect=raw):
+                    return True
             found = await self._backplane.get(cell_of(session.id))
             if found is None:
                 return False
             if found == wanted:
                 return True
-            raw = found
+            if found != raw:
+                raw = found
+                await asyncio.sleep(backoff.pause())
         raise Unavailable(f"the session's record changed {UPDATE_TRIES} times meanwhile")
 
     async def end(self, session: Session) -> bool:
@@ -159,7 +175,7 @@ class Sessions:
         The cell goes first, since it is the truth; the log's bell then tells whoever follows. Dying in between leaves
         only keys that expire.
         """
-        ended = await self._backplane.delete(cell_of(session.id))
+        ended = await self._delete(session)
         await asyncio.gather(
             self._backplane.delete(session.log), self._backplane.delete(standalone_of(session.id)), self._leave(session)
         )
@@ -167,30 +183,45 @@ class Sessions:
         return ended
 
     async def touch(self, session: Session) -> bool:
-        """Extend the session's life; False if it has ended."""
-        raw, position = await asyncio.gather(
-            self._backplane.get(cell_of(session.id), ttl=self._idle), self._end_of(session.id)
+        """Extend the session's life and keep its seat; False if it has ended."""
+        raw, position, _ = await asyncio.gather(
+            self._backplane.get(cell_of(session.id), ttl=self._idle),
+            self.position(session.id),
+            self._keep_seat(session),
         )
+        if raw is None:
+            await self._leave(session)
         return raw is not None and position is not None
 
-    async def _end_of(self, session_id: str) -> Position | None:
+    async def position(self, session_id: str) -> Position | None:
+        """Where the session's log ends now, its life extended; None if the session has ended."""
         try:
             return await self._backplane.open(log_of(session_id), ttl=self._idle, create=False)
         except LogGone:
             return None
 
+    async def _delete(self, session: Session) -> bool:
+        try:
+            return await self._backplane.delete(cell_of(session.id))
+        except InDoubt:  # it was there when it was loaded, so whoever deleted it, it is ended by this
+            await self._backplane.delete(cell_of(session.id))
+            return True
+
     async def _leave(self, session: Session) -> None:
-        if self._cap is not None:
-            await self._backplane.admit(SEATS, session.id, ttl=0, cap=self._cap)
+        if self._seats is not None:
+            await self._seats.leave(session.id)
+
+    async def _keep_seat(self, session: Session) -> None:
+        """Renew the seat; one that has been lost meanwhile is not worth ending a session for."""
+        if self._seats is not None:
+            await self._seats.take(session.id, ttl=self._idle * 1.1)
 
     async def _renew(self, session: Session) -> None:
+        """Renew the seat and note when; if the store fails now, a later request will see to it."""
         seen = pack(msgspec.structs.replace(session.record, seen=self._clock()))
-        writes: list[Coroutine[Any, Any, object]] = [
-            self._backplane.put(cell_of(session.id), seen, ttl=self._idle, expect=session.raw)
-        ]
-        if self._cap is not None:
-            writes.append(self._backplane.admit(SEATS, session.id, ttl=self._idle * 1.1, cap=self._cap))
-        await asyncio.gather(*writes)
+        with suppress(Unavailable):
+            if await self._backplane.put(cell_of(session.id), seen, ttl=self._idle, expect=session.raw):
+                await self._keep_seat(session)
 
 
 def cell_of(session_id: str) -> str:

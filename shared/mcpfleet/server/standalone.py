@@ -1,161 +1,92 @@
-"""A session's standalone stream: its own log merged with the fleet's events (transports, "Listening for Messages").
+"""A session's standalone streams: its own log merged with the fleet's events (transports, "Listening for Messages").
 
-Which connection delivers is decided by the order of the session's log: each connection enters a `Holder`, and what
-follows it is its own. An earlier connection that reads the entry falls silent, or ends if it was the one resumed. So a
-half-dead connection never blocks a new one, and nothing is copied per session for a broadcast: an event id carries the
-positions in both logs.
+Which connection delivers is decided by the order of the session's log, see `tenure`. So a half-dead connection never
+blocks a new one, and nothing is copied per session for a broadcast: an event id carries the positions in both logs.
 """
 
-import asyncio
-from contextlib import aclosing
+from contextlib import suppress
+from random import SystemRandom
 from typing import Final
 
-from mcpfleet.backplane.base import ABSENT, Position, mint
+import msgspec
+
+from mcpfleet.backplane.base import Position, mint
 from mcpfleet.backplane.doubt import settled
-from mcpfleet.backplane.follow import follow
-from mcpfleet.backplane.stored import pack, unpack
-from mcpfleet.errors import LogGap, LogGone, Unavailable
+from mcpfleet.backplane.stored import pack
+from mcpfleet.errors import Unavailable
 from mcpfleet.protocol import sse
-from mcpfleet.protocol.jsonrpc import encode_notification
-from mcpfleet.server import eventids
-from mcpfleet.server.control import Holder, Signal
 from mcpfleet.server.eventids import StandalonePlace
-from mcpfleet.server.events import EVENTS, METHODS, Change, Kind
+from mcpfleet.server.events import EVENTS
+from mcpfleet.server.feed import Feed
 from mcpfleet.server.peer import Peer
 from mcpfleet.server.process import Process
+from mcpfleet.server.reader import StandaloneReader
 from mcpfleet.server.sessions import Session, Sessions, standalone_of
+from mcpfleet.server.signals import Holder, Signals
 
-MAX_SILENT: Final = 3
-"""How many newer connections a silent one sees come before it ends: four of a session are open at most."""
-RETRY_MS: Final = 1000
-"""When a client whose stream ended should connect again."""
-OFFERED: Final[tuple[Kind, ...]] = ("tools",)
-"""The kinds of list that a server has; after a gap each of them counts as changed."""
+RETRY_MS: Final = (500, 2000)
+"""When, at random between these, a client whose stream ended with its process should connect again."""
+
+_between: Final = SystemRandom().randint
 
 
-class _Over(Exception):
-    """This connection has nothing more to deliver."""
+class Begun(msgspec.Struct, frozen=True):
+    """The session has had a standalone stream."""
 
 
 class Standalone:
     """Serves standalone streams; the process keeps nothing of them but their open connections."""
 
-    def __init__(self, process: Process, sessions: Sessions) -> None:
-        self.backplane = process.backplane
-        self.policy = process.policy
+    def __init__(self, process: Process, sessions: Sessions, signals: Signals, feed: Feed) -> None:
         self._process = process
+        self._backplane = process.backplane
+        self._idle = process.policy.session_idle
         self._sessions = sessions
+        self._signals = signals
+        self._feed = feed
 
     async def serve(self, session: Session, after: StandalonePlace | None, peer: Peer) -> None:
-        """Stream to the peer until the session ends, another connection takes over, or the process drains."""
-        token = mint()
-        place = await self._take_over(session, token, after)
-        await peer.begin()
-        connection = _Connection(self, session, token, place, peer)
-        gone = asyncio.Event()
-        with self._process.keeper.touching(
-            lambda: self._sessions.touch(session), every=self.policy.session_idle / 4, on_gone=gone.set
-        ):
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(connection.follow_own())
-                    tasks.create_task(connection.follow_events())
-                    tasks.create_task(_until(self._process.draining))
-                    tasks.create_task(_until(gone))
-            except* (_Over, Unavailable):
-                pass  # a client that finds the stream ended connects again, with its last event id
-        await peer.send(sse.encode(None, retry_ms=RETRY_MS))
+        """Stream to the peer until the session ends, another connection takes over, or the process drains.
 
-    async def _take_over(self, session: Session, token: str, after: StandalonePlace | None) -> StandalonePlace:
-        """Enter this connection into the session's log; returns where it begins to deliver.
-
-        A session's first connection begins where the session did, a resumed one after its last event, any other now.
+        Raises `Unavailable` or `LogGone`, before anything was sent, if the connection cannot be entered.
         """
-        ttl, mark = self.policy.session_idle, mint()
-        data = pack(Signal(Holder(token, resumes=after is not None)))
-        events, first = await asyncio.gather(
-            self.backplane.open(EVENTS, ttl=self.policy.session_idle * 2),
-            self.backplane.put(standalone_of(session.id), data, ttl=ttl, expect=ABSENT),
-        )
-        own = await settled(
-            lambda: self.backplane.append(session.log, data, ttl=ttl, keep=self.policy.retention.keep, mark=mark)
-        )
-        if after is not None:
-            return after
-        if first:
-            return StandalonePlace(Position.parse(session.record.birth), Position.parse(session.record.events))
-        return StandalonePlace(own, events)
-
-
-class _Connection:
-    """One connection to a standalone stream."""
-
-    def __init__(self, stream: Standalone, session: Session, token: str, place: StandalonePlace, peer: Peer) -> None:
-        self._stream = stream
-        self._session = session
-        self._token = token
-        self._own = place.own
-        self._events = place.events
-        self._peer = peer
-        self._turn = asyncio.Lock()
-        self._holds = False
-        self._newer = 0
-
-    async def follow_own(self) -> None:
-        """Heed the session's log; ends the connection with the session."""
-        while True:
-            try:
-                async with aclosing(
-                    follow(self._stream.backplane, self._session.log, self._own, ttl=self._stream.policy.session_idle)
-                ) as entries:
-                    async for entry in entries:
-                        self._own = entry.position
-                        signal = unpack(Signal, entry.data).body
-                        if isinstance(signal, Holder):
-                            self._heed(signal)
-            except LogGap:
-                self._own = await self._end_of_own()
-
-    async def follow_events(self) -> None:
-        """Deliver the fleet's changes; after a gap, every kind counts as changed."""
-        ttl = self._stream.policy.session_idle * 2
-        while True:
-            try:
-                async with aclosing(follow(self._stream.backplane, EVENTS, self._events, ttl=ttl)) as entries:
-                    async for entry in entries:
-                        await self._deliver(unpack(Change, entry.data).kind, entry.position)
-            except LogGap:
-                end = await self._stream.backplane.open(EVENTS, ttl=ttl)
-                for kind in OFFERED:
-                    await self._deliver(kind, end)
-
-    def _heed(self, holder: Holder) -> None:
-        if holder.token == self._token:
-            self._holds = True
-        elif self._holds:
-            self._newer += 1
-            if holder.resumes or self._newer > MAX_SILENT:
-                raise _Over
-
-    async def _deliver(self, kind: Kind, position: Position) -> None:
-        async with self._turn:
-            self._events = position
-            if self._newer:
-                return
-            place = StandalonePlace(self._own, self._events)
-            await self._peer.send(
-                sse.encode(encode_notification(METHODS[kind]), id=eventids.write(self._session.id, place))
+        draining = self._process.draining
+        if not draining.begun:
+            reader = await self._take_over(session, after, peer)
+            await peer.begin()
+            await self._note_begun(session)
+            if session.revision.priming_event:
+                await peer.send(reader.priming())
+            keeping = self._process.keeper.touching(
+                lambda: self._touch(session), every=self._idle / 4, on_gone=reader.end
             )
+            with keeping, draining.telling(reader.end):
+                await reader.run()
+        if draining.begun:
+            await peer.begin()
+            await peer.send(sse.encode(None, retry_ms=_between(*RETRY_MS)))
 
-    async def _end_of_own(self) -> Position:
-        try:
-            return await self._stream.backplane.open(
-                self._session.log, ttl=self._stream.policy.session_idle, create=False
-            )
-        except LogGone:
-            raise _Over from None
+    async def _take_over(self, session: Session, after: StandalonePlace | None, peer: Peer) -> StandaloneReader:
+        """Enter this connection into the session's log, and decide where it begins.
 
+        A session's first stream begins where the session did, a resumed one after its last event, any other now.
+        """
+        begun = await self._backplane.get(standalone_of(session.id), ttl=self._idle)
+        events = await settled(lambda: self._backplane.open(EVENTS, ttl=self._idle * 2))
+        holder = Holder(mint() if after is None else after.stream, mint(), events.offset)
+        entered = await self._signals.send(session, holder)
+        if after is None and begun is None:
+            born = Position.parse(session.record.birth), Position.parse(session.record.events)
+            after = StandalonePlace(holder.stream, *born)
+        elif after is None:
+            after = StandalonePlace(holder.stream, session.position, events)
+        return StandaloneReader(self._process, self._feed, session, holder, peer, entered=entered, after=after)
 
-async def _until(event: asyncio.Event) -> None:
-    await event.wait()
-    raise _Over
+    async def _note_begun(self, session: Session) -> None:
+        """Note that the session has had a stream: only now, since one that never began has delivered nothing."""
+        with suppress(Unavailable):
+            await self._backplane.put(standalone_of(session.id), pack(Begun()), ttl=self._idle)
+
+    async def _touch(self, session: Session) -> bool:
+        await self._backplane.get(standalone_of(session.id), ttl=self._idle)
+        return await self._sessions.touch(session)

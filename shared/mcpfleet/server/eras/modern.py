@@ -3,16 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import HTTP_STATUS, ModernRequest
-from mcpfleet.protocol.jsonrpc import encode_notification
+from mcpfleet.protocol.jsonrpc import Request, encode_notification
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.dispatch import Dispatcher
-from mcpfleet.server.outcome import Refusal
+from mcpfleet.server.outcome import STOPPED, Outcome, Refusal
+from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.peer import EVENT_STREAM, JSON, Answer, Peer
 from mcpfleet.server.reply import Replies
 
@@ -28,6 +29,8 @@ class Modern:
     def __init__(self, dispatcher: Dispatcher, replies: Replies) -> None:
         self._dispatcher = dispatcher
         self._replies = replies
+        self._running: set[asyncio.Task[Any]] = set()
+        self._stopped = False
 
     async def serve(self, asked: ModernRequest, headers: Headers, principal: Principal | None, peer: Peer) -> Answer:
         """Serve one request; being cancelled is the client's cancellation ("Cancellation")."""
@@ -42,13 +45,30 @@ class Modern:
             meta=asked.request.params.get("_meta", {}),
         )
         outlet = _Response(peer, open_to_events=EVENT_STREAM in asked.accepts)
-        outcome = await self._dispatcher.serve(asked.request, caller, outlet)
+        outcome = await self._outcome(asked.request, caller, outlet)
         body = self._replies.encode(asked.request.id, outcome, asked.revision)
-        if isinstance(outcome, Refusal):
-            return Answer(HTTP_STATUS.get(outcome.code, 200), body)
-        if JSON not in asked.accepts:
+        status = HTTP_STATUS.get(outcome.code, 200) if isinstance(outcome, Refusal) else 200
+        if status == 200 and JSON not in asked.accepts:
             await peer.begin()
-        return Answer(200, body)
+        return Answer(status, body)
+
+    def stop(self) -> None:
+        """End each request that still runs with an error, at once."""
+        self._stopped = True
+        for task in self._running:
+            task.cancel()
+
+    async def _outcome(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._running.add(task)
+        try:
+            return await self._dispatcher.serve(request, caller, outlet)
+        except asyncio.CancelledError:
+            if not self._stopped or task.uncancel():
+                raise
+            return STOPPED
+        finally:
+            self._running.discard(task)
 
 
 class _Response:
@@ -63,12 +83,12 @@ class _Response:
     async def notify(self, method: str, params: Mapping[str, Any], *, newest_of: str | None = None) -> None:
         if not self._open:
             return
+        frame = sse.encode(encode_notification(method, params))
         if self._sent == MAX_NOTIFICATIONS:
             log.warning("a request sent more than %d notifications; the rest are dropped", MAX_NOTIFICATIONS)
             self._open = False
             return
         self._sent += 1
-        frame = sse.encode(encode_notification(method, params))
         async with self._turn:
             await self._peer.begin()
             await self._peer.send(frame)

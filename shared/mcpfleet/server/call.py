@@ -1,0 +1,213 @@
+"""One legacy call, which outlives the connection that brought it (transports, "Sending Messages to the Server").
+
+A call is undecided until one of two things happens. Its outcome comes first: then it is answered as one JSON object and
+never touches a log. Or it has something to say before, or takes longer than `stream_after`: then a stream is opened in
+the store, and from there on only the stream speaks; the connection that brought the call follows it like any other
+reader. Both decisions are single steps of the event loop, and an opening that is under way is given up when the outcome
+comes, so exactly one of them is taken.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfleet.backplane.backoff import Backoff
+from mcpfleet.errors import TooLarge, Unavailable
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, encode_failure, encode_notification
+from mcpfleet.server import cancellation
+from mcpfleet.server.caller import Caller
+from mcpfleet.server.cancellation import Cancellations
+from mcpfleet.server.delivery import server_stopped
+from mcpfleet.server.dispatch import Dispatcher
+from mcpfleet.server.exchange import Exchange, Record
+from mcpfleet.server.process import Process
+from mcpfleet.server.reply import Replies
+from mcpfleet.server.sessions import Session, Sessions
+from mcpfleet.server.signals import Cancel, Resumed, Signals
+from mcpfleet.server.streams import CallEnded, CallStream
+
+log = logging.getLogger("mcpfleet.call")
+
+REGISTER_AFTER: Final = 0.02
+"""How many seconds a call may run before cancels of its id can name it: most are over by then, and cost no command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What every call of a process is served with."""
+
+    process: Process
+    sessions: Sessions
+    signals: Signals
+    cancellations: Cancellations
+    dispatcher: Dispatcher
+    replies: Replies
+
+
+class Call:
+    """One request of a session while it runs; it is its handler's outlet too."""
+
+    def __init__(self, means: Means, request: Request, caller: Caller, session: Session, *, may_stream: bool) -> None:
+        self.id = secrets.token_hex(8)
+        self.request = request
+        self.stream: CallStream | None = None
+        self.body: bytes | None = None
+        """The response once the call has ended; None: there is none, since the call was cancelled."""
+        self._means = means
+        self._policy = means.process.policy
+        self._caller = caller
+        self._session = session
+        self._may_stream = may_stream
+        self._ended = False
+        self._decided = asyncio.Event()
+        self._resumed = asyncio.Event()
+        self._tasks = asyncio.TaskGroup()
+        self._runner: asyncio.Task[Any] | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._outliving: asyncio.Task[None] | None = None
+
+    async def decided(self) -> None:
+        """Return once the call has a stream, or has ended without one."""
+        try:
+            await self._decided.wait()
+        except asyncio.CancelledError:
+            self._may_stream = False  # nobody was told of a stream, so nobody could resume it
+            raise
+
+    async def resumed(self) -> None:
+        """Return once another connection has taken the call's stream up."""
+        await self._resumed.wait()
+
+    async def notify(self, method: str, params: Mapping[str, Any], *, newest_of: str | None = None) -> None:
+        """Append one notification to the call's stream, which is opened for the first."""
+        body = encode_notification(method, params)
+        await self._switch()
+        if self.stream is not None:
+            with suppress(CallEnded, Unavailable):  # the call has ended, so its handler has, or is being cancelled
+                await self.stream.write(body, coalesce=newest_of)
+
+    def revoke(self, last_words: bytes | None = None) -> None:
+        """End the call now, with these words in place of its result (None: no response); too late is no harm.
+
+        Its handler is cancelled, and whatever it still does is heard by nobody.
+        """
+        if not self._ended:
+            self._end(last_words)
+            if self._runner is not None:
+                self._runner.cancel()
+
+    async def run(self) -> None:
+        """Serve the request to its end, whether or not anybody listens."""
+        self._runner = asyncio.current_task()
+        wait = min(REGISTER_AFTER, self._policy.stream_after)
+        outlives = asyncio.get_running_loop().call_later(wait, self._outlast)
+        try:
+            async with self._tasks:
+                await self._serve()
+                if self._outliving is not None:
+                    self._outliving.cancel()
+                if self.stream is not None:
+                    await self.stream.closed()
+        except* (CallEnded, Unavailable) as lost:
+            log.warning("%s ended without its result being kept: %s", self.request.method, lost.exceptions[0])
+        except* Exception:
+            log.exception("%s was stopped by an unforeseen error", self.request.method)
+        finally:
+            outlives.cancel()
+            self.forsake()
+
+    def forsake(self) -> None:
+        """Note that the call will not be served to its end, unless it was."""
+        self._end(server_stopped(self.request.id))
+
+    async def _serve(self) -> None:
+        if self._ended:
+            return
+        try:
+            outcome = await self._means.dispatcher.serve(self.request, self._caller, self)
+        except asyncio.CancelledError:
+            if not self._ended or self._runner is None or self._runner.uncancel():
+                raise
+        else:
+            self._end(self._means.replies.encode(self.request.id, outcome, self._caller.revision))
+
+    def _end(self, body: bytes | None) -> None:
+        """Decide how the call ends; only the first decision counts."""
+        if self._ended:
+            return
+        self._ended, self.body = True, body
+        if self._opening is not None:
+            self._opening.cancel()
+        if self.stream is not None:
+            with suppress(CallEnded, Unavailable):  # it was ended elsewhere, or could not be kept
+                self._close(self.stream, body)
+        self._decided.set()
+
+    def _close(self, stream: CallStream, body: bytes | None) -> None:
+        try:
+            stream.close(body)
+        except TooLarge as error:
+            reason = {"reason": "result_too_large"}
+            stream.close(encode_failure(self.request.id, INTERNAL_ERROR, str(error), reason))
+
+    async def _switch(self) -> None:
+        """Open the call's stream if it has none, and may have one, and has not ended."""
+        if self.stream is None and self._may_stream and not self._ended:
+            if self._opening is None or self._opening.done():
+                self._opening = self._tasks.create_task(self._open())
+            await asyncio.wait({self._opening})
+
+    async def _open(self) -> None:
+        """Make the call a stream; if the store is away it goes on without, and whoever wants one next tries again.
+
+        Each attempt has names of its own: what an earlier one has left in doubt could not be told from another runner.
+        """
+        process, record = self._means.process, Record(self.request.id, self.request.method)
+        with suppress(Unavailable):
+            self.stream = await CallStream.open(
+                self._tasks,
+                process.backplane,
+                process.keeper,
+                Exchange.new(self._session.id),
+                record,
+                retention=self._policy.retention,
+                hold=self._policy.hold,
+            )
+            self._decided.set()
+
+    def _outlast(self) -> None:
+        if not self._ended and self._runner is not None and not self._runner.cancelling():
+            self._outliving = self._tasks.create_task(self._outlive())
+
+    async def _outlive(self) -> None:
+        """What a call does that takes longer than a moment: it can be cancelled, and becomes a stream."""
+        loop, backoff = asyncio.get_running_loop(), Backoff()
+        quiet_until = loop.time() + self._policy.stream_after - REGISTER_AFTER
+        registered = self._means.cancellations.registered(self._session, self.request.id, self.id)
+        async with registered, asyncio.TaskGroup() as tasks:
+            await asyncio.sleep(quiet_until - loop.time())
+            tasks.create_task(self._hear())
+            await self._switch()
+            while self._may_stream and not self._decided.is_set():
+                await asyncio.sleep(backoff.pause())
+                await self._switch()
+
+    async def _hear(self) -> None:
+        """Revoke the call when it is cancelled or its session ends; keep the session alive meanwhile."""
+        means, every = self._means, self._policy.session_idle / 4
+        with means.process.keeper.touching(self._touch, every=every, on_gone=self.revoke):
+            async with aclosing(means.signals.after(self._session, self._session.position)) as heard:
+                async for signal in heard:
+                    if isinstance(signal, Cancel) and cancellation.means(signal, self.request.id, self.id):
+                        break
+                    if isinstance(signal, Resumed) and self.stream and signal.exchange == self.stream.exchange.id:
+                        self._resumed.set()
+        self.revoke()
+
+    async def _touch(self) -> bool:
+        await self._means.cancellations.keep(self._session, self.request.id)
+        return await self._means.sessions.touch(self._session)

@@ -1,0 +1,144 @@
+"""Requests of legacy sessions: each is a call, answered as one JSON object or by a stream that can be resumed."""
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from mcpfleet.backplane.base import Position
+from mcpfleet.protocol import sse
+from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.inbound import refuse_meta
+from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Request
+from mcpfleet.server import eventids
+from mcpfleet.server.auth import Principal
+from mcpfleet.server.call import Call
+from mcpfleet.server.caller import Caller
+from mcpfleet.server.calls import Calls
+from mcpfleet.server.context import SEVERITIES
+from mcpfleet.server.delivery import deliver, not_replayable, unless
+from mcpfleet.server.eventids import CallPlace
+from mcpfleet.server.exchange import Exchange, find
+from mcpfleet.server.outcome import Outcome, Refusal, Success
+from mcpfleet.server.peer import EVENT_STREAM, Answer, Peer, refused, whole
+from mcpfleet.server.process import Process
+from mcpfleet.server.reply import Replies
+from mcpfleet.server.sessions import Record, Session, Sessions
+from mcpfleet.server.signals import Resumed, Signals
+from mcpfleet.server.streams import CallStream
+
+SET_LEVEL: Final = "logging/setLevel"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sent one body of a session."""
+
+    session: Session
+    headers: Headers
+    principal: Principal | None
+
+    def caller(self, request: Request) -> Caller:
+        """The sender of a request in the body."""
+        record = self.session.record
+        return Caller(
+            revision=self.session.revision,
+            principal=self.principal,
+            headers=self.headers,
+            client_info=record.client_info,
+            capabilities=record.capabilities,
+            log_level=record.log_level,
+            session_id=self.session.id,
+            request_id=request.id,
+            meta=request.params.get("_meta", {}),
+        )
+
+
+class Requests:
+    """Serves requests, and takes the streams of earlier ones up again."""
+
+    def __init__(self, process: Process, sessions: Sessions, signals: Signals, calls: Calls, replies: Replies) -> None:
+        self._process = process
+        self._sessions = sessions
+        self._signals = signals
+        self._calls = calls
+        self._replies = replies
+
+    async def serve(self, request: Request, sender: Sender, accepts: frozenset[str], peer: Peer) -> Answer | None:
+        """Serve one request that is the whole body; None if the response was streamed."""
+        fault = refuse_meta(request)
+        if fault is not None:
+            return Answer(fault.status, fault.body())
+        if request.method == SET_LEVEL:
+            return whole(await self._set_level(request, sender.session), accepts)
+        call = await self._run(request, sender, may_stream=EVENT_STREAM in accepts)
+        if call.stream is not None:
+            return await self._follow(call, call.stream, sender.session, peer)
+        if call.body is None:
+            return Answer(200, b"", EVENT_STREAM)  # cancelled: a stream that ends without a response
+        return whole(call.body, accepts)
+
+    async def body(self, request: Request, sender: Sender) -> bytes | None:
+        """Serve one request of many in a body: its response, or None if it was cancelled."""
+        fault = refuse_meta(request)
+        if fault is not None:
+            return fault.body()
+        if request.method == SET_LEVEL:
+            return await self._set_level(request, sender.session)
+        return (await self._run(request, sender, may_stream=False)).body
+
+    async def resume(self, session: Session, place: CallPlace, peer: Peer) -> Answer | None:
+        """Go on with a call's stream in the place of the connection that had it before."""
+        exchange = Exchange(session.id, place.exchange)
+        request_id = place.request
+        if request_id is None:
+            record = await find(self._process.backplane, exchange)
+            if record is None:
+                return refused("stream_expired", "The stream of this Last-Event-ID is no longer kept")
+            request_id = record.request_id
+        entered = await self._signals.send(session, Resumed(exchange.id))
+        await peer.begin()
+        delivering = deliver(self._process, exchange, request_id, place.position, peer)
+        if await unless(self._resumed(session, exchange, entered), delivering):
+            return None
+        return Answer(200, not_replayable(request_id))
+
+    async def _run(self, request: Request, sender: Sender, *, may_stream: bool) -> Call:
+        call = self._calls.start(request, sender.caller(request), sender.session, may_stream=may_stream)
+        await call.decided()
+        return call
+
+    async def _follow(self, call: Call, stream: CallStream, session: Session, peer: Peer) -> Answer | None:
+        exchange, request_id = stream.exchange, call.request.id
+        await peer.begin()
+        if session.revision.priming_event:
+            place = CallPlace(exchange.id, stream.start, request_id)
+            await peer.send(sse.encode(b"", id=eventids.write(session.id, place)))
+        delivering = deliver(self._process, exchange, request_id, stream.start, peer)
+        if await unless(call.resumed(), delivering):
+            return None
+        # The store lost the stream, but the client is still here, and so may be the result.
+        return Answer(200, call.body or not_replayable(request_id))
+
+    async def _resumed(self, session: Session, exchange: Exchange, after: Position) -> None:
+        """Return when yet another connection takes the stream up, or the session ends."""
+        async with aclosing(self._signals.after(session, after)) as heard:
+            async for signal in heard:
+                if signal == Resumed(exchange.id):
+                    return
+
+    async def _set_level(self, request: Request, session: Session) -> bytes:
+        return self._replies.encode(request.id, await self._with_level(request, session), session.revision)
+
+    async def _with_level(self, request: Request, session: Session) -> Outcome:
+        level = request.params.get("level")
+        if not isinstance(level, str) or level not in SEVERITIES:
+            return Refusal(INVALID_PARAMS, f"params.level must be one of {', '.join(SEVERITIES)}")
+
+        def with_level(record: Record) -> Record:
+            return msgspec.structs.replace(record, log_level=level)
+
+        if not await self._sessions.update(session, with_level):
+            return Refusal(INVALID_REQUEST, "The session has ended")
+        return Success({})

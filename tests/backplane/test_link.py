@@ -5,6 +5,7 @@ import random
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -123,6 +124,54 @@ async def test_a_reply_that_does_not_come_in_time_is_doubt_and_costs_the_connect
     wire.release_replies()
     await answered(wired)
     assert await wired.get("s/a") == b"x"
+
+
+async def test_while_the_connection_is_replaced_commands_wait_for_the_new_one(
+    wire: Proxy, wired: RedisBackplane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcpfleet.backplane.reconnect.LASTING", 0)  # as if the connection had lived longer
+    wire.hold_replies()
+    wire.forwarded.clear()
+    asking = asyncio.ensure_future(wired.get("s/a"))
+    await wire.forwarded.wait()
+    wire.cut()
+    with pytest.raises(InDoubt):
+        await asking
+    wire.release_replies()
+    assert await asyncio.gather(*(wired.put(f"s/{n}", b"x", ttl=60) for n in range(20))) == [True] * 20
+    assert wired.link.connections == 2
+
+
+async def test_what_waits_in_vain_for_a_new_connection_was_never_sent(
+    wire: Proxy, wired: RedisBackplane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcpfleet.backplane.reconnect.LASTING", 0)
+    wire.hold_replies()
+    with pytest.raises(InDoubt):
+        await wired.get("s/a")
+    with pytest.raises(Unavailable) as waited:
+        await wired.put("s/a", b"x", ttl=60)
+    assert not isinstance(waited.value, InDoubt)
+    wire.release_replies()
+    await answered(wired)
+    assert await wired.get("s/a") is None
+
+
+async def test_a_process_that_slept_past_a_deadline_first_reads_what_has_come(
+    redis_server: SharedRedis, namespace: str
+) -> None:
+    async with RedisBackplane.at(redis_server.url, namespace=namespace, command_timeout=0.1) as backplane:
+        asking = asyncio.ensure_future(backplane.get("s/a"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        stall(0.5)
+        assert await asking is None
+        assert backplane.link.connections == 1
+
+
+def stall(seconds: float) -> None:
+    """Hold the event loop, as a long garbage collection or a stopped process does."""
+    time.sleep(seconds)
 
 
 async def test_while_redis_is_away_commands_fail_without_being_sent(own_redis: RedisServer) -> None:
@@ -292,12 +341,14 @@ def test_redis_py_retries_nothing(query: str) -> None:
         "redis://127.0.0.1/0?db=x",
         "redis://127.0.0.1/cache",
         "redis://127.0.0.1:port/0",
+        "redis://:secret/word@127.0.0.1/0",
     ],
 )
 async def test_a_url_that_cannot_be_used_is_refused_at_once(url: str) -> None:
-    with pytest.raises(SettingsError, match="URL"):
+    with pytest.raises(SettingsError, match="URL") as refused:
         async with RedisBackplane.at(url, namespace="test"):
             pass
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("namespace", ["", "my server", "{x}", "a/b"])

@@ -83,7 +83,7 @@ async def test_a_log_whose_meta_was_evicted_is_gone_and_reopens_empty_and_usable
     backplane: RedisBackplane, redis_server: SharedRedis
 ) -> None:
     start, end = await filled(backplane)
-    await backplane.link.submit(b"DEL", backplane.layout.meta(LOG))
+    await backplane.link.submit(b"DEL", backplane.layout.log(LOG).meta)
     for position in (start, end):
         with pytest.raises(LogGap):
             await backplane.read(LOG, after=position)
@@ -102,7 +102,7 @@ async def test_a_log_whose_meta_was_evicted_is_gone_and_reopens_empty_and_usable
 
 async def test_a_log_whose_entries_were_evicted_is_a_gap_and_goes_on(backplane: RedisBackplane) -> None:
     start, end = await filled(backplane)
-    await backplane.link.submit(b"DEL", backplane.layout.entries(LOG))
+    await backplane.link.submit(b"DEL", backplane.layout.log(LOG).entries)
     with pytest.raises(LogGap):
         await backplane.read(LOG, after=start)
     assert await backplane.read(LOG, after=end) == []

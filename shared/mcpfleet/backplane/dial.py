@@ -20,6 +20,11 @@ from mcpfleet.errors import SettingsError
 Argument: TypeAlias = bytes | int
 Reply: TypeAlias = bytes | int | list["Reply"] | None
 
+URL_RULE: Final = (
+    "it is redis://, rediss:// or unix://, its host, port and database number are what they say they are, and special "
+    "characters of a user or password are percent-encoded"
+)
+
 REFUSALS: Final = (ResponseError, BusyLoadingError, AuthenticationError)
 """What redis-py raises for a reply that is an error; its other exceptions mean that there will be no reply."""
 
@@ -81,13 +86,13 @@ def dialer(url: str, *, timeout: float, name: str) -> Dial:
     """
     try:
         options: dict[str, Any] = {**parse_url(url)}
-    except ValueError as error:
-        raise SettingsError(f"the Redis URL cannot be used: {error}") from None
+    except ValueError:  # whose text may hold a part of the password
+        raise SettingsError(f"the Redis URL cannot be used: {URL_RULE}") from None
     options.pop("max_connections", None)  # of a pool, which there is none
     connection_class = options.pop("connection_class", TcpConnection)
     database = urlsplit(url).path.strip("/")
     if "path" not in options and database and not database.isdecimal():  # redis-py would quietly take database 0
-        raise SettingsError(f"the Redis URL cannot be used: its path is the number of a database, not {database!r}")
+        raise SettingsError(f"the Redis URL cannot be used: {URL_RULE}")
     options |= {
         "client_name": name,
         "decode_responses": False,

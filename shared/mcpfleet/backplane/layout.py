@@ -4,12 +4,23 @@
 name can contain. The braces make the scope a hash tag, so that a Cluster keeps together what one script must see.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcpfleet.backplane.base import checked, checked_scope
 
 VERSION: Final = 1
 """Raised when a script changes what it stores; the builds of both numbers then see nothing of each other."""
+
+
+class LogKeys(NamedTuple):
+    """Where a log is."""
+
+    entries: bytes
+    """A stream: each entry at the id `offset-0`, with its data, its mark and the mark before it."""
+    meta: bytes
+    """A hash that says where the log ends: the offset, the mark, and the size of the largest entry ever."""
+    bell: bytes
+    """A channel."""
 
 
 class Layout:
@@ -23,17 +34,10 @@ class Layout:
         scope, _, rest = checked(key).partition("/")
         return f"{self.prefix}{{{scope}}}:{rest}".encode()
 
-    def entries(self, log: str) -> bytes:
-        """The stream of a log's entries, each at the id `offset-0`: data, its mark, the mark before."""
-        return self.cell(log) + b"#entries"
-
-    def meta(self, log: str) -> bytes:
-        """The hash that says where a log ends: the offset, the mark, the size of the largest entry ever."""
-        return self.cell(log) + b"#meta"
-
-    def bell(self, log: str) -> bytes:
-        """The channel of a log."""
-        return self.cell(log) + b"#bell"
+    def log(self, log: str) -> LogKeys:
+        """Where a log is."""
+        cell = self.cell(log)
+        return LogKeys(cell + b"#entries", cell + b"#meta", cell + b"#bell")
 
     def pool(self, pool: str) -> bytes:
         """The sorted set of a pool's members by the moment their places end, in Unix milliseconds."""

@@ -135,11 +135,11 @@ class RedisBackplane:
 
     async def delete(self, key: str, *, expect: CellExpectation = ANYTHING) -> bool:
         """See `Backplane.delete`."""
-        keys = self.layout.cell(key), self.layout.entries(key), self.layout.meta(key)
+        cell, (entries, meta, bell) = self.layout.cell(key), self.layout.log(key)
         if expect is ABSENT:
             return False
         holding = () if expect is ANYTHING else (expect,)
-        return await self._run(self._scripts.delete, keys, self.layout.bell(key), *holding) != 0
+        return await self._run(self._scripts.delete, (cell, entries, meta), bell, *holding) != 0
 
     async def admit(self, pool: str, member: str, *, ttl: float, cap: int) -> float:
         """See `Backplane.admit`."""
@@ -155,11 +155,11 @@ class RedisBackplane:
 
     async def open(self, log: str, *, ttl: float, create: bool = True) -> Position:
         """See `Backplane.open`."""
-        keys, life = self._log(log), milliseconds(ttl)
+        (entries, meta, _), life = self.layout.log(log), milliseconds(ttl)
         if create:
-            reply = await self._run(self._scripts.open, keys, life, mint().encode())
+            reply = await self._run(self._scripts.open, (entries, meta), life, mint().encode())
         else:
-            reply = await self._run(self._scripts.reopen, keys, life)
+            reply = await self._run(self._scripts.reopen, (entries, meta), life)
         match reply:
             case [-1, _]:
                 raise LogGone(log)
@@ -178,11 +178,11 @@ class RedisBackplane:
         mark: str | None = None,
     ) -> Position:
         """See `Backplane.append`."""
-        keys, life = self._log(log), milliseconds(ttl)
+        (entries, meta, bell), life = self.layout.log(log), milliseconds(ttl)
         own = (checked_mark(mark) if mark is not None else mint()).encode()
         expected = b"*" if expect is ANYTHING else b"empty" if expect is EMPTY else str(expect).encode()
         reply = await self._run(
-            self._scripts.append, keys, sized(data), at_least_one(keep), life, self.layout.bell(log), own, expected
+            self._scripts.append, (entries, meta), sized(data), at_least_one(keep), life, bell, own, expected
         )
         match reply:
             case [b"ok" | b"again", int(offset), bytes(end)]:
@@ -195,8 +195,10 @@ class RedisBackplane:
 
     async def read(self, log: str, *, after: Position, limit: int = 100, ttl: float | None = None) -> Sequence[Entry]:
         """See `Backplane.read`."""
-        keys, life = self._log(log), b"" if ttl is None else milliseconds(ttl)
-        reply = await self._run(self._scripts.read, keys, after.offset, at_least_one(limit), READ_BYTES, life)
+        (entries, meta, _), life = self.layout.log(log), b"" if ttl is None else milliseconds(ttl)
+        reply = await self._run(
+            self._scripts.read, (entries, meta), after.offset, at_least_one(limit), READ_BYTES, life
+        )
         match reply:
             case [-1, *_]:
                 raise LogGap(f"{log} is not open")
@@ -213,9 +215,6 @@ class RedisBackplane:
         checked_scope(scope)
         if self._settlement is not None:
             await self._settlement.settle(scope)
-
-    def _log(self, log: str) -> tuple[bytes, bytes]:
-        return self.layout.entries(log), self.layout.meta(log)
 
     async def _run(self, script: Script, keys: tuple[bytes, ...], *arguments: Argument) -> Reply:
         """Run a script; one that the server has forgotten is sent whole, which repeats nothing since nothing ran."""

@@ -14,7 +14,7 @@ from itertools import islice
 from random import SystemRandom
 from typing import Final, NoReturn
 
-from mcpfleet.backplane.base import Bell
+from mcpfleet.backplane.base import Bell, checked
 from mcpfleet.backplane.bells import Bells
 from mcpfleet.backplane.dial import Connection, packed, reply_on
 from mcpfleet.backplane.layout import Layout
@@ -44,7 +44,7 @@ class Switchboard:
     @asynccontextmanager
     async def watch(self, log: str, poll: float) -> AsyncIterator[Bell]:
         """See `Backplane.watch`; entering waits for nothing, since the subscription rings when it is confirmed."""
-        self._layout.bell(log)  # refuses a bad name
+        checked(log)
         try:
             with self._bells.hung(log, poll) as bell:
                 self._change(log)
@@ -82,7 +82,7 @@ class Switchboard:
             await self._work.wait()
             changed = list(islice(self._changed, SLICE))
             self._changed.difference_update(changed)
-            channels = {self._layout.bell(log): log for log in changed}
+            channels = {self._layout.log(log).bell: log for log in changed}
             wanted = {c: log for c, log in channels.items() if log in self._bells and c not in self._asked}
             unwanted = [c for c, log in channels.items() if log not in self._bells and c in self._asked]
             self._asked |= wanted

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from types import FrameType
 from typing import Final
@@ -20,6 +20,8 @@ from mcpfleet_service.greeting import greet_when_ready
 from mcpfleet_service.settings import Settings
 
 BACKLOG: Final = 2048
+DIED: Final = 1
+"""The exit code of a process whose application could serve no more, so that a supervisor replaces it."""
 IDLE_SECONDS: Final = 75
 """How long an unused connection stays open: longer than balancers keep theirs, so that it is they who close."""
 CUT_SECONDS: Final = 5
@@ -27,7 +29,7 @@ CUT_SECONDS: Final = 5
 
 
 def serve(settings: Settings, *, reload: bool = False, factory: str = "mcpfleet_service.boot:application") -> int:
-    """Serve until SIGTERM or SIGINT and return the exit code: 0 after a clean end.
+    """Serve until SIGTERM or SIGINT and return the exit code: 0 after a clean end, another if the application died.
 
     The processes read their settings from the environment, as this one did. Several without a Redis URL share an
     embedded server, which ends after them. Raises `SettingsError` if it cannot start. For the main thread only.
@@ -45,13 +47,20 @@ def _run(config: uvicorn.Config, listener: socket.socket) -> int:
         ChangeReload(config, target=uvicorn.Server(config).run, sockets=[listener]).run()
         return 0
     if config.workers == 1:
-        server = uvicorn.Server(config)
-        server.run(sockets=[listener])
-        return 0 if server.started else STARTUP_FAILURE
+        return _run_one(config, listener)
     supervisor = Multiprocess(config, sockets=[listener])
     supervisor.run()
     failed = any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes)
     return STARTUP_FAILURE if failed else 0
+
+
+def _run_one(config: uvicorn.Config, listener: socket.socket) -> int:
+    server = uvicorn.Server(config)
+    with suppress(SystemExit):  # its last act is to raise the signal again that ended it
+        server.run(sockets=[listener])
+    if not server.started:
+        return STARTUP_FAILURE
+    return DIED if server.lifespan.error_occurred else 0
 
 
 def _config(settings: Settings, reload: bool, factory: str) -> uvicorn.Config:

@@ -358,6 +358,13 @@ async def test_a_namespace_that_cannot_be_used_is_refused_at_once(redis_server: 
             pass
 
 
+async def test_a_server_that_will_not_do_is_refused_at_the_start(launch_redis: Callable[..., RedisServer]) -> None:
+    node = launch_redis("--cluster-enabled", "yes")
+    with pytest.raises(SettingsError, match="Cluster"):
+        async with RedisBackplane.at(node.url, namespace="test"):
+            pass
+
+
 async def test_user_password_and_database_of_the_url_are_used(own_redis: RedisServer) -> None:
     with own_redis.client() as client:
         client.execute_command(

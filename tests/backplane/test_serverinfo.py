@@ -43,6 +43,11 @@ def test_durability_on_disk_needs_a_server_that_can_say_so(server: ServerInfo, o
     assert server.objection(Durability(replicas=2)) is None
 
 
+def test_a_node_of_a_cluster_is_refused() -> None:
+    assert "Cluster" in str(info(redis_version="7.0.15", cluster_enabled="1").objection(Durability()))
+    assert info(redis_version="7.0.15", cluster_enabled="0").objection(Durability()) is None
+
+
 def test_any_eviction_policy_but_none_voids_promises() -> None:
     assert info(redis_version="7.0", maxmemory_policy="noeviction").voided() is None
     for policy in ("allkeys-lru", "volatile-ttl"):

@@ -47,6 +47,7 @@ class ServerInfo:
     role: str
     policy: str
     aof: bool
+    cluster: bool
 
     @classmethod
     def parse(cls, info: bytes) -> "ServerInfo":
@@ -60,12 +61,15 @@ class ServerInfo:
             role=facts.get("role", ""),
             policy=facts.get("maxmemory_policy", ""),
             aof=facts.get("aof_enabled") == "1",
+            cluster=facts.get("cluster_enabled") == "1",
         )
 
     def objection(self, durability: Durability) -> str | None:
         """Why this server cannot be used as configured, if so."""
         if _older(self, OLDEST):
             return f"{self} is too old: Redis 7.0 or Valkey 7.2 is the oldest that will do"
+        if self.cluster:
+            return f"{self} is a node of a Cluster, and this backplane speaks to one server"
         if durability.fsync and _older(self, WAITAOF_SINCE):
             return f"durability fsync needs WAITAOF, which {self} does not have: Redis 7.2 or Valkey 7.2 is needed"
         if durability.fsync and not self.aof:

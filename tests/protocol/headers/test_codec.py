@@ -27,6 +27,7 @@ encodable = st.text() | st.sampled_from(
         ("\x7f", "=?base64?fw==?="),
         ("=?base64?=", "=?base64?PT9iYXNlNjQ/PQ==?="),
         ("=?base64?open", "=?base64?open"),
+        ("closed?=", "closed?="),
     ],
 )
 def test_a_text_is_encoded_only_where_a_header_could_not_carry_it(text: str, value: str) -> None:

@@ -140,6 +140,7 @@ def test_a_server_refuses_what_another_call_would_mirror(arguments: dict[str, An
         ({"limit": 42}, [(b"mcp-param-limit", b"")], "does not match the body"),
         ({"limit": 42}, [(b"mcp-param-limit", b"9" * 5000)], "does not match the body"),
         ({"limit": "42"}, [(b"mcp-param-limit", b"42.0")], "does not match the body"),
+        ({"region": 42}, [(b"mcp-param-region", b"42.0")], "does not match the body"),
         ({"limit": True}, [(b"mcp-param-limit", b"1")], "does not match the body"),
         ({"limit": 2**53}, [(b"mcp-param-limit", b"9007199254740992")], "beyond the safe range"),
         ({"limit": 2**53}, [], "beyond the safe range"),

@@ -359,7 +359,7 @@ async def test_a_namespace_that_cannot_be_used_is_refused_at_once(redis_server: 
 
 
 async def test_a_server_that_will_not_do_is_refused_at_the_start(launch_redis: Callable[..., RedisServer]) -> None:
-    node = launch_redis("--cluster-enabled", "yes")
+    node = launch_redis("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     with pytest.raises(SettingsError, match="Cluster"):
         async with RedisBackplane.at(node.url, namespace="test"):
             pass
@@ -402,6 +402,14 @@ async def test_a_unix_socket_is_used(
         assert client.get("test:1:{s}:a") == b"x"
 
 
+def free_port() -> int:
+    """A TCP port that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 @pytest.fixture
 def tls_files(tmp_path: Path) -> tuple[str, str]:
     """A key and a certificate for 127.0.0.1 that nobody trusts."""
@@ -419,9 +427,7 @@ async def test_a_tls_server_is_used_if_its_certificate_is_trusted(
     launch_redis: Callable[..., RedisServer], tls_files: tuple[str, str]
 ) -> None:
     key, certificate = tls_files
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     files = ("--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", certificate)
     try:
         launch_redis("--tls-port", str(port), *files, "--tls-auth-clients", "no")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -73,6 +74,14 @@ def test_a_start_that_cannot_succeed_ends_the_command_with_the_reason(workers: s
         assert serving.await_exit() != 0
         assert "mcpfleet: MCPFLEET_APP is not set" in serving.log_tail()
         assert "Traceback" not in serving.log_tail()
+
+
+def test_it_serves_and_ends_cleanly_while_its_redis_is_away_and_says_so(tmp_path: Path) -> None:
+    command = [*SERVE, "tests.servers.basic:server", "--port", "0", "--redis-url", "redis://127.0.0.1:1/0"]
+    with Serving(command, NO_DELAY, tmp_path / "log") as serving:
+        assert call(serving.await_greeting().url, "echo", x="7") == 7
+        assert serving.stop() == 0
+        assert re.search(r"^WARNING: +no connection to Redis", serving.log_tail(), re.MULTILINE)
 
 
 def test_a_setting_from_the_environment_is_overridden_by_the_option(tmp_path: Path) -> None:

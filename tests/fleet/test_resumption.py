@@ -65,6 +65,21 @@ async def test_a_stream_may_be_cut_again_and_again(fleet: Fleet, date: str) -> N
 
 
 @THREE
+@every_legacy
+async def test_a_newer_connection_takes_the_stream_from_an_older_one(fleet: Fleet, date: str) -> None:
+    """Resumability and Redelivery: a message is sent on one stream only, and the older connection may be half dead."""
+    async with listener(fleet, date) as client, client.calling("count", pin=0, n=40, delay=0.03) as first:
+        assert numbers(await counted(first, 2)) == [1, 2]
+        async with client.listening(first.last_event_id, pin=1) as second:
+            assert numbers(await counted(second, 2)) == [3, 4]
+            assert (await first.answer()).replies == [], "it has ended, long before the call"
+            third = await client.resume(second.last_event_id, pin=2)
+            assert (await second.answer()).replies == []
+    assert numbers(third.messages) == [*range(5, 41)]
+    assert third.text == "40"
+
+
+@THREE
 async def test_a_client_that_saw_only_the_priming_event_gets_everything(fleet: Fleet) -> None:
     """Transports 2025-11-25, "Sending Messages to the Server": that is what the priming event is for."""
     async with listener(fleet, LATEST_HANDSHAKE) as client:

@@ -1,5 +1,6 @@
-"""The two views of one store that the backplane's own tests run over, for what the engine builds on it."""
+"""What the engine's tests run over: two views of one store, and whole processes over one."""
 
 from tests.backplane.conftest import pair
+from tests.server.world import memory, world
 
-__all__ = ["pair"]
+__all__ = ["memory", "pair", "world"]

@@ -80,6 +80,11 @@ class Engine:
         return self._process.draining.begun
 
     @property
+    def calls(self) -> int:
+        """How many legacy calls have not ended yet, whether or not anybody listens."""
+        return self._calls.running
+
+    @property
     def hears(self) -> bool:
         """False when this process is deaf to the others although the store answers."""
         return self._pulse.healthy
@@ -167,7 +172,7 @@ class Engine:
         self._modern.stop()
 
     def _beat(self) -> Beat:
-        return Beat(self.id, self.server.info.version, self.server.registry.digest, float(self._calls.running))
+        return Beat(self.id, self.server.info.version, self.server.registry.digest, float(self.calls))
 
 
 def _failed(asked: Accepted, refusal: Refusal, status: int, *headers: tuple[str, str]) -> Answer:

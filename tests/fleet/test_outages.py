@@ -1,0 +1,193 @@
+"""Redis goes away: what needs none goes on, what needs it is told to come back, and nothing has to be restarted."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+import httpx2
+
+from tests.fleet.changes import announcing
+from tests.fleets import Fleet, Launch
+from tests.redis_server import RedisServer
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Answer, Client, connected
+
+AWAY_SECONDS: Final = 3.0
+REFUSE_SECONDS: Final = 1.0
+"""How soon a request that needs Redis is refused while it is away."""
+NOTICE_SECONDS: Final = 5.0
+"""How much later `/readyz` may say that it is: each process asks Redis every few seconds by itself."""
+RECOVER_SECONDS: Final = 10.0
+
+
+async def test_while_redis_is_away_each_request_gets_what_can_be_had_and_afterwards_everything(
+    launch_fleet: Launch, own_redis: RedisServer
+) -> None:
+    """RFC 9110, section 15.6.4: 503 says "try again"; 404 would make a client give up a session that is still there."""
+    fleet = launch_fleet(2, redis_url=own_redis.url)
+    async with (
+        connected(fleet.url, LATEST_HANDSHAKE) as legacy,
+        connected(fleet.url, MODERN) as modern,
+        Client(fleet.url, LATEST_HANDSHAKE) as newcomer,
+        legacy.calling("slow", as_id="flying", pin=0, seconds=1, tag="landed") as flying,
+    ):
+        assert await flying.event() is not None
+        own_redis.kill()
+        back, told = time.monotonic() + AWAY_SECONDS, False
+        while time.monotonic() < back or not told:
+            assert time.monotonic() < back + NOTICE_SECONDS, await health(fleet)
+            assert (await modern.call("echo", x="modern")).text == "modern"
+            assert (await modern.request("tools/list")).status == 200
+            for needing in (legacy.call("echo", x="legacy"), legacy.end(), newcomer.initialize()):
+                assert_refused(await within(REFUSE_SECONDS, needing))
+            async with legacy.listening() as stream:
+                assert_refused(await stream.answer())
+            said = await health(fleet)
+            assert {status for _, status in said} == {200}
+            told = said == [("ok", 200), ("degraded", 200)] * 2
+        own_redis.start()
+
+        assert (await flying.answer()).text == "landed"
+        await recovered(legacy, fleet)
+        assert (await newcomer.initialize()).status == 200
+        assert (await legacy.call("count", token="t", n=3)).text == "3"
+        await until_healthy(fleet)
+
+
+async def test_a_call_in_flight_delivers_all_that_it_said_meanwhile(
+    launch_fleet: Launch, own_redis: RedisServer
+) -> None:
+    """Transports, "Resumability and Redelivery": in order and once, to the connection that stayed and to one that comes
+    back on another process."""
+    fleet = launch_fleet(2, redis_url=own_redis.url)
+    for date in LEGACY:
+        async with connected(fleet.url, date) as client:
+            await client.request("logging/setLevel", {"level": "info"})
+            async with client.calling("count", pin=0, n=30, delay=0.02) as stream:
+                assert await stream.message() is not None
+                own_redis.kill()
+                own_redis.start()
+                stayed = await stream.answer()
+            again = await client.resume(str(stream.events[-1].id), pin=1)
+        for answer in (stayed, again):
+            counted = [message["params"]["data"]["count"] for message in answer.notifications]
+            assert counted == [*range(31 - len(counted), 31)]
+            assert answer.text == "30"
+
+
+async def test_a_redis_that_does_not_answer_is_away_too(launch_fleet: Launch, own_redis: RedisServer) -> None:
+    """A frozen server accepts connections and says nothing; no request may wait for it longer than for a dead one."""
+    fleet = launch_fleet(2, redis_url=own_redis.url)
+    async with connected(fleet.url, LATEST_HANDSHAKE) as legacy, connected(fleet.url, MODERN) as modern:
+        own_redis.freeze()
+        for _ in range(4):
+            assert (await modern.call("echo", x="modern")).text == "modern"
+            assert_refused(await within(2 * REFUSE_SECONDS, legacy.call("echo", x="legacy")))
+        own_redis.thaw()
+        await recovered(legacy, fleet)
+
+
+async def test_a_restarted_redis_breaks_no_stream_and_no_bell_is_lost_for_good(
+    launch_fleet: Launch, own_redis: RedisServer
+) -> None:
+    """Transports, "Listening for Messages from the Server": a process that lost its subscription hears again."""
+    fleet = launch_fleet(2, redis_url=own_redis.url)
+    async with (
+        connected(fleet.url, LATEST_HANDSHAKE) as client,
+        client.listening(pin=0) as stream,
+        announcing(fleet) as announcer,
+    ):
+        await announcer.tools_changed()
+        assert await stream.message() is not None
+        own_redis.restart()
+        await recovered(client, fleet)
+        await announcer.tools_changed()
+        assert await stream.message() == {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        tag = "after the restart"
+        async with client.calling("slow", as_id="c", pin=1, seconds=30, tag=tag) as call:
+            assert await call.event() is not None
+            assert (await client.cancel("c", pin=0)).status == 202
+            assert (await call.answer(within=5)).replies == []
+
+
+async def test_after_an_empty_restart_old_sessions_are_gone_and_new_ones_work(
+    launch_fleet: Launch, own_redis: RedisServer
+) -> None:
+    """Transports, "Session Management": 404, so that clients begin anew; a call that was in flight ends."""
+    fleet = launch_fleet(2, redis_url=own_redis.url)
+    async with (
+        connected(fleet.url, LATEST_HANDSHAKE) as old,
+        old.calling("slow", as_id="flying", pin=0, seconds=1, tag="landed") as flying,
+    ):
+        assert await flying.event() is not None
+        own_redis.stop()
+        own_redis.wipe()
+        own_redis.start()
+        ended = await flying.answer()
+        assert ended.reply["id"] == "flying"
+        for process in range(2):
+            await until(partial(old.call, "echo", pin=process, x="x"), 404)
+        for date in LEGACY:
+            async with connected(fleet.url, date) as new:
+                assert (await new.call("count", token="t", n=3)).text == "3"
+        await until_healthy(fleet)
+
+
+async def test_an_outage_at_the_start_is_an_outage_like_any_other(launch_fleet: Launch, own_redis: RedisServer) -> None:
+    """A process that finds no Redis serves what needs none, and the rest once it is there."""
+    own_redis.stop()
+    fleet = launch_fleet(1, redis_url=own_redis.url)
+    async with connected(fleet.url, MODERN) as modern, Client(fleet.url, LATEST_HANDSHAKE) as legacy:
+        assert (await modern.call("echo", x="modern")).text == "modern"
+        assert_refused(await legacy.initialize())
+        own_redis.start()
+        await until(legacy.initialize, 200)
+        assert (await legacy.call("echo", x="legacy")).text == "legacy"
+
+
+def assert_refused(answer: Answer) -> None:
+    """The client is told to come back, and when, by an error that is about the server."""
+    assert answer.status == 503, answer
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert answer.error["code"] == -32603
+    assert answer.error["data"] == {"reason": "store_unavailable"}
+    assert "Mcp-Session-Id" not in answer.headers
+
+
+async def within(seconds: float, answering: Awaitable[Answer]) -> Answer:
+    """The answer, which must come in this time."""
+    async with asyncio.timeout(seconds):
+        return await answering
+
+
+async def until(ask: Callable[[], Awaitable[Answer]], status: int) -> None:
+    """Ask until the answer has this status; meanwhile it may only be "try again"."""
+    async with asyncio.timeout(RECOVER_SECONDS):
+        while (answer := await ask()).status != status:
+            assert_refused(answer)
+
+
+async def recovered(client: Client, fleet: Fleet) -> None:
+    """Return once every process serves the session again."""
+    for process in range(len(fleet.processes)):
+        await until(partial(client.request, "ping", pin=process), 200)
+
+
+async def health(fleet: Fleet) -> list[tuple[str, int]]:
+    """What each process says at `/livez` and at `/readyz`."""
+    async with httpx2.AsyncClient(timeout=5) as http:
+        urls = [
+            f"{process.url.removesuffix('/mcp')}/{probe}"
+            for process in fleet.processes
+            for probe in ("livez", "readyz")
+        ]
+        answers = [await http.get(url) for url in urls]
+    return [(answer.json()["status"], answer.status_code) for answer in answers]
+
+
+async def until_healthy(fleet: Fleet) -> None:
+    """Return once no process says that it is degraded; ask until then."""
+    async with asyncio.timeout(RECOVER_SECONDS):
+        while await health(fleet) != [("ok", 200)] * 4:
+            pass

@@ -47,9 +47,9 @@ class Cancellations:
         Unregistered, while the store is away, it is still found by the id alone.
         """
         name, value = _registration(session, request_id), pack(Registration(call))
-        with suppress(Unavailable):
-            await self._backplane.put(name, value, ttl=self._ttl)
         try:
+            with suppress(Unavailable):
+                await self._backplane.put(name, value, ttl=self._ttl)
             yield
         finally:
             with suppress(Unavailable):

@@ -47,6 +47,14 @@ async def test_the_place_of_one_who_died_is_free_after_its_ttl(pair: Pair) -> No
     assert await pair.there.admit(POOL, "b", ttl=60, cap=1) == 0
 
 
+async def test_an_expired_place_is_free_while_others_are_held(pair: Pair) -> None:
+    assert await pair.here.admit(POOL, "long", ttl=60, cap=2) == 0
+    assert await pair.here.admit(POOL, "short", ttl=10, cap=2) == 0
+    await pair.store.age(10)
+    assert await pair.there.admit(POOL, "b", ttl=60, cap=2) == 0
+    assert await pair.there.admit(POOL, "c", ttl=60, cap=2) > 0
+
+
 async def test_the_wait_is_until_the_first_place_may_be_free(pair: Pair) -> None:
     assert await pair.here.admit(POOL, "long", ttl=60, cap=2) == 0
     assert await pair.here.admit(POOL, "short", ttl=20, cap=2) == 0

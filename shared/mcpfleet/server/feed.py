@@ -29,23 +29,23 @@ class Feed:
         """`ttl` is the life in seconds that the log has after somebody last read it."""
         self._backplane = backplane
         self._ttl = ttl
-        self._recent: deque[Entry] = deque(maxlen=RECENT)
-        self._end: Position | None = None
+        self._recent: deque[Entry] = deque()
+        self._places: deque[Position] = deque()
+        """Where the oldest of the recent entries follows, and where each of them is."""
         self._news = asyncio.Event()
         self._doubts = 0
 
     async def run(self) -> NoReturn:
         """Read the log until cancelled."""
         while True:
-            self._end = await self.end()
+            end = await self.end()
             self._recent.clear()
+            self._places = deque([end])
             self._tell()
             with suppress(LogGap):
-                async with aclosing(follow(self._backplane, EVENTS, self._end, ttl=self._ttl)) as entries:
+                async with aclosing(follow(self._backplane, EVENTS, end, ttl=self._ttl)) as entries:
                     async for entry in entries:
-                        self._recent.append(entry)
-                        self._end = entry.position
-                        self._tell()
+                        self._keep(entry)
 
     async def end(self) -> Position:
         """Where the log ends now; outages are waited out."""
@@ -66,7 +66,7 @@ class Feed:
             news = self._news
             if self._doubts != doubts:
                 raise LogGap("the fleet has changed")
-            entries = self._copied(position)
+            entries = self.recent(position)
             if entries is None:
                 entries = await outlast(partial(self._backplane.read, EVENTS, after=position, ttl=self._ttl))
             for entry in entries:
@@ -75,16 +75,22 @@ class Feed:
             if not entries:
                 await news.wait()
 
-    def _copied(self, position: Position) -> Sequence[Entry] | None:
-        """What follows the position, from memory; None if it is not in memory."""
-        if position == self._end:
-            return ()
-        if not self._recent:
+    def recent(self, position: Position) -> Sequence[Entry] | None:
+        """What follows the position, as far as memory has it; None if the position itself is not in memory."""
+        if not self._places:
             return None
-        index = position.offset - self._recent[0].position.offset
-        if 0 <= index < len(self._recent) and self._recent[index].position == position:
-            return tuple(islice(self._recent, index + 1, index + 1 + PAGE))
+        index = position.offset - self._places[0].offset
+        if 0 <= index < len(self._places) and self._places[index] == position:
+            return tuple(islice(self._recent, index, index + PAGE))
         return None
+
+    def _keep(self, entry: Entry) -> None:
+        self._recent.append(entry)
+        self._places.append(entry.position)
+        if len(self._recent) > RECENT:
+            self._recent.popleft()
+            self._places.popleft()
+        self._tell()
 
     def _tell(self) -> None:
         self._news.set()

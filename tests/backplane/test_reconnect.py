@@ -93,3 +93,29 @@ async def test_whatever_ends_a_connection_a_new_one_is_made(
         await task
     assert [away for _, away in session.losses] == [True] * 3
     assert ("a bug" in caplog.text) == isinstance(failure, ValueError)
+
+
+class Refused(Wire):
+    """A connection that is refused so many times before it stands."""
+
+    def __init__(self, times: int) -> None:
+        self.refusals = times
+
+    async def connect(self) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise OSError("refused")
+        await super().connect()
+
+
+async def test_an_outage_is_told_once_when_it_begins_and_once_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    wire, session = Refused(times=20), Session(OSError("cut"))
+    task = keep(wire, session)
+    async with asyncio.timeout(5):
+        await session.serving.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(session.losses) == 20
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert told == ["no connection to Redis for nothing: refused", "connected to Redis for nothing again"]

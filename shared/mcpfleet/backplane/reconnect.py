@@ -66,17 +66,18 @@ async def stay_connected(dial: Dial, session: Session, backoff: Backoff, *, time
     This is a boundary: no exception but cancellation passes it. Whatever went wrong, a new connection is the cure.
     `purpose` is what the log calls the connection.
     """
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop, task, outage = asyncio.get_running_loop(), asyncio.current_task(), _Outage(purpose)
     while True:
         since = math.inf
         try:
             async with _connected(dial, session, timeout) as connection:
                 since = loop.time()
+                outage.over()
                 await session.serve(connection)
         except Exception as error:
             if task is not None and task.cancelling():  # before Python 3.13 a failing task group hides a cancellation
                 raise asyncio.CancelledError from error
-            reason = _told(error, purpose)
+            reason = outage.told(error)
         if loop.time() - since >= LASTING:
             backoff.reset()
             session.lost(reason, away=False)
@@ -97,15 +98,31 @@ async def _connected(dial: Dial, session: Session, timeout: float) -> AsyncItera
         await connection.disconnect(nowait=True)
 
 
-def _told(error: Exception, purpose: str) -> str:
-    """The reason in a few words, logged: a foreseen loss as a warning, anything else with its traceback."""
-    cause: BaseException = error
-    while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
-    if isinstance(cause, (RedisError, Unavailable, OSError)):  # TimeoutError is an OSError
+class _Outage:
+    """Tells the log of a lost connection and of its return, once each, however many attempts lie between."""
+
+    def __init__(self, purpose: str) -> None:
+        self._purpose = purpose
+        self._away = False
+
+    def told(self, error: Exception) -> str:
+        """The reason in a few words; what was not foreseen is always logged, with its traceback."""
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if not isinstance(cause, (RedisError, Unavailable, OSError)):  # TimeoutError is an OSError
+            _log.error("lost the connection to Redis for %s by an unforeseen error", self._purpose, exc_info=error)
+            return "an unforeseen error on the connection"
         reason = str(cause) or "no answer in time"
-        _log.warning("no connection to Redis for %s: %s", purpose, reason)
-    else:
-        reason = "an unforeseen error on the connection"
-        _log.error("lost the connection to Redis for %s by an unforeseen error", purpose, exc_info=error)
-    return reason
+        _log.log(logging.DEBUG if self._away else logging.WARNING, _LOST, self._purpose, reason)
+        self._away = True
+        return reason
+
+    def over(self) -> None:
+        """The connection stands, as far as anybody knows."""
+        if self._away:
+            _log.warning("connected to Redis for %s again", self._purpose)
+        self._away = False
+
+
+_LOST: Final = "no connection to Redis for %s: %s"

@@ -61,7 +61,14 @@ def create_app(
         async with life.lived(_opened(backplane, server, settings), _named(server, settings), _policy(settings)):
             yield
 
-    app = FastAPI(title=server.name, version=server.info.version, lifespan=lifespan, openapi_url=None)
+    app = FastAPI(
+        title=server.name,
+        version=server.info.version,
+        lifespan=lifespan,
+        openapi_url=None,
+        # The framework's own spans would last as long as a stream, and its logs would carry the words of exceptions.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
     app.include_router(health(life))
     endpoint = Endpoint(
         lambda: life.engine,

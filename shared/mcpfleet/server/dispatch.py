@@ -94,6 +94,8 @@ class Dispatcher:
             return _failed(f"The tool failed. Correlation id: {_logged(tool.name, error)}")
 
     async def _within(self, tool: Tool, context: Context, arguments: Mapping[str, Any]) -> CallToolResult:
+        if tool.timeout is None:
+            return await tool.call(context, arguments, self._threads)
         deadline = asyncio.timeout(tool.timeout)
         try:
             async with deadline:

@@ -85,6 +85,12 @@ def test_an_id_that_is_no_string_and_no_integer_is_refused(request_id: str) -> N
         assert decode(read) == Malformed(INVALID_REQUEST, "an id is not a string or an integer")
 
 
+@pytest.mark.parametrize("request_id", ["true", "1.5", "[]", "{}"])
+def test_an_error_may_have_lost_its_id_but_has_no_other_kind_of_id(request_id: str) -> None:
+    read = f'{{"jsonrpc":"2.0","id":{request_id},"error":{{"code":1,"message":""}}}}'.encode()
+    assert decode(read) == Malformed(INVALID_REQUEST, "an id is not a string or an integer")
+
+
 @pytest.mark.parametrize(
     ("read", "code", "echoed"),
     [
@@ -125,6 +131,32 @@ def test_what_is_no_message_says_why_and_keeps_the_id_if_it_could_be_read(
     assert isinstance(message, Malformed)
     assert (message.code, message.id) == (code, echoed)
     assert message.message
+
+
+def test_nesting_is_bounded_to_64_unless_told_otherwise() -> None:
+    nested = '{"jsonrpc":"2.0","method":"m","params":{"a":' + "[" * 62 + "]" * 62 + "}}"
+    assert isinstance(decode(nested.encode()), Notification)
+    assert decode(nested.replace("[]", "[[]]").encode()) == Malformed(INVALID_REQUEST, "nested deeper than 64 levels")
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("PARSE_ERROR", -32700),
+        ("INVALID_REQUEST", -32600),
+        ("METHOD_NOT_FOUND", -32601),
+        ("INVALID_PARAMS", -32602),
+        ("INTERNAL_ERROR", -32603),
+        ("HEADER_MISMATCH", -32020),
+        ("MISSING_CLIENT_CAPABILITY", -32021),
+        ("UNSUPPORTED_VERSION", -32022),
+        ("RESOURCE_NOT_FOUND", -32002),
+        ("URL_ELICITATION_REQUIRED", -32042),
+    ],
+)
+def test_an_error_code_has_its_number(name: str, number: int) -> None:
+    """Overview, "Error Codes"."""
+    assert getattr(jsonrpc, name) == number
 
 
 def test_a_batch_keeps_its_order_and_answers_for_each_message() -> None:

@@ -133,6 +133,7 @@ def test_an_event_is_given_as_soon_as_its_last_line_end_is_there() -> None:
         (b"retry:\ndata: a\n\n", [Event(b"a")]),
         pytest.param(b"retry: " + b"9" * 5000 + b"\ndata: a\n\n", [Event(b"a")], id="endless retry"),
         (b"retry: 007\n\n", [Event(retry_ms=7)]),
+        (b"retry: 999999999999999\n\n", [Event(retry_ms=999_999_999_999_999)]),
         (b"Data: a\nunknown: b\nid : 1\n\n", []),
         (b":data: a\n\n\n\n", []),
         (b" data: a\n\n", []),
@@ -156,6 +157,12 @@ def test_an_event_beyond_the_bound_ends_the_reading(piece: bytes) -> None:
         assert decoder.feed(piece) == []
     with pytest.raises(EventTooLarge):
         decoder.feed(piece)
+
+
+def test_the_bound_counts_the_lines_of_data_exactly() -> None:
+    assert Decoder(max_event_bytes=18).feed(b"data: abc\n: x\ndata: def\n\n") == [Event(b"abc\ndef")]
+    with pytest.raises(EventTooLarge):
+        Decoder(max_event_bytes=17).feed(b"data: abc\n: x\ndata: def\n\n")
 
 
 def test_the_bound_is_for_each_event_and_not_for_the_stream() -> None:

@@ -14,7 +14,6 @@ from mcpfleet.protocol.messages import (
     Annotations,
     AudioContent,
     CallToolResult,
-    Cancelled,
     ContentBlock,
     DiscoverResult,
     EmbeddedResource,
@@ -23,7 +22,6 @@ from mcpfleet.protocol.messages import (
     InitializeResult,
     ListChangedCapability,
     ListToolsResult,
-    Progress,
     ResourceContents,
     ResourceLink,
     ServerCapabilities,
@@ -32,7 +30,7 @@ from mcpfleet.protocol.messages import (
     ToolAnnotations,
 )
 from mcpfleet.protocol.revisions import Era, Revision
-from mcpfleet.protocol.wire import CacheHint, Result, dress, notice, renumber
+from mcpfleet.protocol.wire import CacheHint, Result, dress, renumber
 
 FIRST, SECOND, THIRD, FOURTH, MODERN = revisions.REVISIONS
 LEGACY = [FIRST, SECOND, THIRD, FOURTH]
@@ -290,13 +288,6 @@ def test_a_value_without_a_json_form_is_refused_by_name(revision: Revision) -> N
         dressed(CallToolResult(content=[], structured_content=object()), revision)
     with pytest.raises(NotJson):
         jsonrpc.encode_reply(1, dressed(CallToolResult(content=[], structured_content=math.nan), revision))
-
-
-@every
-def test_a_progress_message_is_left_out_where_there_is_none(revision: Revision) -> None:
-    body = notice(Progress(progress_token="t", progress=1, message="m"), revision)
-    assert body == {"progressToken": "t", "progress": 1, **({} if revision is FIRST else {"message": "m"})}
-    assert notice(Cancelled(request_id=1), revision) == {"requestId": 1}
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ class Decoder:
         if self._head is None:
             return chunk
         head = self._head + chunk
-        if len(head) < len(_BOM) and _BOM.startswith(head):
+        if len(head) < len(_BOM):  # too short for any event
             self._head = head
             return b""
         self._head = None

@@ -16,18 +16,14 @@ from mcpfleet.protocol.jsonrpc import (
 )
 from mcpfleet.protocol.messages import (
     CallToolResult,
-    Cancelled,
     DiscoverResult,
     InitializeResult,
     ListToolsResult,
-    LogMessage,
-    Progress,
 )
 from mcpfleet.protocol.meta import META, SERVER_INFO
 from mcpfleet.protocol.revisions import LATEST, Era, Revision
 
 Result = CallToolResult | ListToolsResult | InitializeResult | DiscoverResult
-Notice = Progress | LogMessage | Cancelled
 
 COMPLETE: Final = "complete"
 
@@ -84,14 +80,6 @@ def _take_away(
         body["tools"] = [older.tool(tool, revision) for tool in body["tools"]]
     elif isinstance(result, InitializeResult):
         older.initialize(body, revision)
-
-
-def notice(params: Notice, revision: Revision) -> dict[str, Any]:
-    """The parameters of a notification as this revision has them."""
-    body: dict[str, Any] = jsontext.plain(params)
-    if isinstance(params, Progress) and not revision.progress_message:
-        body.pop("message", None)
-    return body
 
 
 def renumber(code: int, revision: Revision) -> int:

@@ -39,6 +39,7 @@ class Link:
         """Whether replies are lost: everything happens, and is in doubt."""
         self.verbs: list[str] = []
         """What was asked of the store, as `verb name`."""
+        self._cut_at: str | None = None
         self._held: dict[str, asyncio.Event] = {}
         self._reached: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
@@ -55,9 +56,14 @@ class Link:
     def restore(self) -> None:
         """Let everything pass again."""
         self.away = self.lossy = False
+        self._cut_at = None
         for gate in self._held.values():
             gate.set()
         self._held.clear()
+
+    def cut_at(self, what: str) -> None:
+        """Let the store be away from the first verb on whose `verb name` matches."""
+        self._cut_at = what
 
     async def reached(self, what: str) -> None:
         """Return once a verb waits at `hold`."""
@@ -71,6 +77,7 @@ class Link:
             if fnmatchcase(told, what):
                 self._reached[what].set()
                 await gate.wait()
+        self.away = self.away or (self._cut_at is not None and fnmatchcase(told, self._cut_at))
         if self.away:
             raise Unavailable(told)
         result = await act()
@@ -194,6 +201,11 @@ class World:
         stop, life = self._lives.pop(node)
         stop.set()
         await life
+
+    async def beat(self, *nodes: Node) -> None:
+        """Let each process, in turn, say that it lives and hear who else does, which it would do in its own time."""
+        for node in nodes:
+            await node.engine._pulse.round()
 
     async def keys(self) -> set[str]:
         """The names of all that is alive in the store."""

@@ -1,0 +1,332 @@
+"""A session's GET streams: every change once, on one stream, wherever connections come and go (transports, "Listening
+for Messages from the Server")."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mcpfleet.server.events import EVENTS, Change
+from mcpfleet.server.exchange import Retention
+from mcpfleet.server.tenure import MAX_NEWER
+from tests.server.wire import Flight, Node, Session
+from tests.server.world import PATIENT, World, eventually
+
+CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+TOOLS = Change("tools")
+
+
+async def listening(session: Session, node: Node, after: str | None = None) -> Flight:
+    """A stream that has begun."""
+    flight = session.listen(node, after)
+    await flight.begun()
+    return flight
+
+
+async def heard(flight: Flight) -> dict[str, Any]:
+    """The next message of a stream that goes on."""
+    message = await flight.message()
+    assert message is not None
+    return message
+
+
+async def test_a_change_reaches_the_stream_of_every_session_on_every_process_once(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    sessions = [await node.initialize() for _ in range(4)]
+    flights = [await listening(session, where) for session, where in zip(sessions, [node, other] * 2, strict=True)]
+    await other.engine.announce(TOOLS)
+    for flight in flights:
+        assert await heard(flight) == CHANGED
+    await node.engine.announce(TOOLS)  # were anything told twice, it would come before this
+    await node.engine.announce(TOOLS)
+    for flight in flights:
+        assert [await heard(flight), await heard(flight)] == [CHANGED, CHANGED]
+        assert flight.peer.arrived.empty()
+
+
+async def test_the_first_stream_of_a_session_begins_where_the_session_did(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    await node.engine.announce(TOOLS)
+    session = await node.initialize()
+    await node.engine.announce(TOOLS)
+    flight = await listening(session, other)
+    assert await heard(flight) == CHANGED
+    await node.engine.announce(TOOLS)
+    assert await heard(flight) == CHANGED
+    assert flight.peer.arrived.empty()
+
+
+async def test_a_later_stream_begins_with_what_comes_then(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    first = await listening(session, node)
+    await node.engine.announce(TOOLS)
+    await heard(first)
+    await first.cut()
+    second = await listening(session, other)
+    await node.engine.announce(TOOLS)
+    assert await heard(second) == CHANGED
+    assert second.peer.arrived.empty()
+
+
+@pytest.mark.parametrize("date", ["2024-11-05", "2025-06-18"])
+async def test_a_stream_of_an_older_revision_begins_without_an_empty_event(memory: World, date: str) -> None:
+    node = await memory.node()
+    session = await node.initialize(date)
+    flight = session.listen(node)
+    await node.engine.announce(TOOLS)
+    event = await flight.event()
+    assert event is not None
+    assert event.data
+
+
+async def test_a_change_between_the_death_of_one_connection_and_the_next_is_delivered_once(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    await node.engine.announce(TOOLS)
+    await heard(flight)
+    await flight.cut()
+    await node.engine.announce(TOOLS)
+    again = await listening(session, other, flight.last_event_id)
+    assert await heard(again) == CHANGED
+    await node.engine.announce(TOOLS)
+    assert await heard(again) == CHANGED
+    assert again.peer.arrived.empty()
+
+
+async def test_a_stream_can_be_taken_up_from_its_very_beginning(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flight = session.listen(node)
+    begun = await flight.begun()
+    await flight.cut()
+    await node.engine.announce(TOOLS)
+    again = await listening(session, other, begun)
+    assert await heard(again) == CHANGED
+
+
+async def test_only_the_newest_of_two_streams_is_told_and_the_older_stays_open(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    older = await listening(session, node)
+    newer = await listening(session, other)
+    for _ in range(3):
+        await node.engine.announce(TOOLS)
+        assert await heard(newer) == CHANGED
+    assert older.peer.arrived.empty()
+    assert not older.ended
+
+
+async def test_what_was_published_before_the_take_over_is_told_by_the_older_stream_however_late_it_reads(
+    world: World,
+) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    older = await listening(session, node)
+    go = world.links[node].hold("read events/all")
+    await other.engine.announce(TOOLS)
+    newer = await listening(session, other)
+    await eventually(lambda: world.links[node].verbs[-1] == f"read {session.id}/log")
+    await other.engine.announce(TOOLS)
+    assert await heard(newer) == CHANGED
+    go()
+    assert await heard(older) == CHANGED
+    await other.engine.announce(TOOLS)
+    assert await heard(newer) == CHANGED
+    assert older.peer.arrived.empty()
+    assert newer.peer.arrived.empty()
+
+
+async def test_a_stream_that_was_silent_and_is_taken_up_again_passes_over_what_the_other_was_told(
+    world: World,
+) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    first = await listening(session, node)
+    await node.engine.announce(TOOLS)
+    await heard(first)
+    second = await listening(session, other)
+    await node.engine.announce(TOOLS)
+    await heard(second)
+    await first.cut()
+    again = await listening(session, node, first.last_event_id)
+    await other.engine.announce(TOOLS)
+    assert await heard(again) == CHANGED
+    assert again.peer.arrived.empty(), "the second change was the other stream's"
+    assert second.peer.arrived.empty()
+
+
+async def test_taking_a_stream_up_ends_its_earlier_connection_wherever_it_is(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    bystander = await listening(session, node)
+    again = await listening(session, other, flight.last_event_id)
+    got = await flight.got()
+    assert (got.status, got.messages) == (200, [])
+    assert not bystander.ended
+    await node.engine.announce(TOOLS)
+    assert await heard(again) == CHANGED
+
+
+async def test_ten_connections_that_take_up_one_stream_at_once_leave_one(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    again = [session.listen(where, flight.last_event_id) for where in (node, other) * 5]
+    await eventually(lambda: sum(each.ended for each in again) == 9)
+    await flight.got()
+    await node.engine.announce(TOOLS)
+    (left,) = (each for each in again if not each.ended)
+    await left.begun()
+    assert await heard(left) == CHANGED
+
+
+async def test_four_streams_of_a_session_are_open_at_most(world: World) -> None:
+    node = await world.node()
+    session = await node.initialize()
+    flights = [await listening(session, node) for _ in range(MAX_NEWER + 2)]
+    got = await flights[0].got()
+    assert (got.status, got.messages) == (200, [])
+    assert [flight.ended for flight in flights] == [True, False, False, False, False]
+
+
+async def test_a_stream_that_nobody_reads_blocks_neither_its_session_nor_others(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session, bystander = await node.initialize(), await node.initialize()
+    stuck, free = await listening(session, node), await listening(bystander, node)
+    stuck.peer.reading.clear()
+    await node.engine.announce(TOOLS)
+    assert await heard(free) == CHANGED
+    assert (await session.call(node, "echo", x="hi").got()).text == "hi"
+    again = await listening(session, other, stuck.last_event_id)
+    assert await heard(again) == CHANGED
+
+
+async def test_a_deleted_session_ends_its_streams_on_every_process(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flights = [await listening(session, node), await listening(session, other)]
+    await session.end(node)
+    for flight in flights:
+        got = await flight.got()
+        assert [event.retry_ms for event in got.events if event.retry_ms] == [], "there is nothing to come back to"
+    assert (await session.listen(other).got()).status == 404
+
+
+async def test_a_process_that_drains_tells_its_clients_to_come_back_and_new_ones_likewise(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    await node.engine.announce(TOOLS)
+    await heard(flight)
+    node.engine.drain()
+    got = await flight.got()
+    assert got.events[-1].retry_ms
+    late = await session.listen(node).got()
+    assert (late.status, late.messages, bool(late.events[-1].retry_ms)) == (200, [], True)
+    again = await listening(session, other, flight.last_event_id)
+    await other.engine.announce(TOOLS)
+    assert await heard(again) == CHANGED
+
+
+async def test_events_that_can_no_longer_be_replayed_count_as_a_change(world: World) -> None:
+    policy = replace(PATIENT, retention=Retention(keep=3))
+    node = await world.node(policy)
+    session = await node.initialize()
+    flight = await listening(session, node)
+    await flight.cut()
+    for _ in range(5):
+        await node.engine.announce(TOOLS)
+    late = await world.node(policy)  # which has them not even in memory
+    again = await listening(session, late, flight.last_event_id)
+    assert await heard(again) == CHANGED
+    await node.engine.announce(TOOLS)
+    assert await heard(again) == CHANGED
+    assert again.peer.arrived.empty(), "five changes that are lost are one"
+
+
+async def test_a_stream_whose_own_log_is_lost_in_part_counts_everything_as_changed(world: World) -> None:
+    policy = replace(PATIENT, retention=Retention(keep=2))
+    node = await world.node(policy)
+    session = await node.initialize()
+    flight = await listening(session, node)
+    await flight.cut()
+    for _ in range(5):
+        await session.cancel(node, "unknown")
+    again = await listening(session, node, flight.last_event_id)
+    assert await heard(again) == CHANGED
+    await node.engine.announce(TOOLS)
+    assert await heard(again) == CHANGED
+
+
+async def test_a_lost_log_of_events_counts_as_a_change_on_every_open_stream_that_is_not_silent(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session, second = await node.initialize(), await node.initialize()
+    silent, flight, elsewhere = (
+        await listening(session, node),
+        await listening(session, node),
+        await listening(second, other),
+    )
+    await world.store.delete(EVENTS)
+    assert await heard(flight) == CHANGED
+    assert await heard(elsewhere) == CHANGED
+    await node.engine.announce(TOOLS)
+    assert await heard(flight) == CHANGED
+    assert silent.peer.arrived.empty()
+
+
+async def test_an_outage_ends_no_stream_and_loses_no_change(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    world.links[node].away = True
+    await other.engine.announce(TOOLS)
+    await eventually(lambda: any("events/all" in verb for verb in world.links[node].verbs[-5:]))
+    assert not flight.ended
+    world.links[node].away = False
+    assert await heard(flight) == CHANGED
+
+
+async def test_while_the_store_is_away_a_stream_cannot_begin_and_the_first_is_still_the_first_later(
+    world: World,
+) -> None:
+    node = await world.node()
+    session = await node.initialize()
+    await node.engine.announce(TOOLS)
+    for what in ("get */stream", "open events/all", f"append {session.id}/log"):
+        world.links[node].cut_at(what)
+        got = await session.listen(node).got()
+        assert (got.status, got.reason, got.headers["Retry-After"]) == (503, "store_unavailable", "1")
+        world.links[node].restore()
+    assert await heard(await listening(session, node)) == CHANGED
+
+
+async def test_a_change_of_the_lists_that_the_fleet_serves_counts_as_a_change(world: World) -> None:
+    node = await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    newer = world.stage.server()
+
+    @newer.tool
+    def only_here() -> None:
+        """A tool of the next version."""
+
+    other = await world.node(server=newer)
+    await world.beat(other, node)
+    assert await heard(flight) == CHANGED
+    await world.stop(other)
+    await world.beat(node)
+    assert await heard(flight) == CHANGED
+
+
+async def test_an_event_of_another_version_is_passed_over(world: World) -> None:
+    node = await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    await world.store.append(EVENTS, b"\xff from the future", ttl=60, keep=10)
+    await world.store.append(f"{session.id}/log", b"\xff from the future", ttl=60, keep=10)
+    await node.engine.announce(TOOLS)
+    assert await heard(flight) == CHANGED
+    assert not flight.ended

@@ -138,7 +138,7 @@ async def test_a_process_that_leaves_is_gone_at_once_and_stays_so_while_it_drain
 
 
 async def test_nobody_is_forgotten_in_an_outage_nor_right_after_it(fleet: Fleet) -> None:
-    await fleet.live(fleet.a, fleet.b, rounds=4)
+    await fleet.live(fleet.b, fleet.a, rounds=4)  # in this order, so that A has read the last beat of B
     fleet.a.view.away = fleet.b.view.away = True
     await fleet.live(fleet.a, fleet.b, rounds=20)
     assert fleet.a.known == {"a", "b"}
@@ -205,6 +205,15 @@ async def test_a_process_is_not_deaf_because_the_store_is_away(fleet: Fleet) -> 
     await fleet.live(fleet.a, rounds=2)
     fleet.a.view.away = True
     await fleet.live(fleet.a, rounds=20)
+    assert fleet.a.pulse.healthy
+    assert fleet.a.view.reconnects == 0
+
+
+async def test_an_outage_proves_nothing_about_hearing(fleet: Fleet) -> None:
+    fleet.a.view.deaf = True
+    await fleet.live(fleet.a)
+    fleet.a.view.away = True
+    await fleet.live(fleet.a, rounds=20)  # one beat went unheard, and no other could be sent
     assert fleet.a.pulse.healthy
     assert fleet.a.view.reconnects == 0
 

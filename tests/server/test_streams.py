@@ -20,6 +20,7 @@ _Result = TypeVar("_Result")
 LEASE = 0.45
 """Looks for a dead runner come every third of it in real time; the leases themselves end by the test's clock."""
 RETENTION = Retention(ttl=300, keep=100)
+SOON = 20.0
 
 
 class Shaky(Intercepted):
@@ -56,11 +57,13 @@ class Stage:
         self.runner, self.reader = (Keeper(one, lease=LEASE, clock=self.clock) for one in (self.here, self.there))
         self.exchange = Exchange.new("session")
 
-    async def open(self, tasks: asyncio.TaskGroup, *, hold: float = 60.0) -> CallStream:
+    async def open(
+        self, tasks: asyncio.TaskGroup, *, hold: float = 60.0, retention: Retention = RETENTION
+    ) -> CallStream:
         """Open the call's stream."""
         record = Record(7, "tools/call")
         return await CallStream.open(
-            tasks, self.here, self.runner, self.exchange, record, retention=RETENTION, hold=hold
+            tasks, self.here, self.runner, self.exchange, record, retention=retention, hold=hold
         )
 
     def read(self, after: Position) -> AsyncIterator[Delivery]:
@@ -95,6 +98,12 @@ class Stage:
         """Let time pass, for the store and for both processes."""
         self.clock.pass_by(seconds)
         await self.store.age(seconds)
+
+
+async def for_ever() -> None:
+    """What a handler does that somebody must stop."""
+    await asyncio.sleep(SOON)
+    pytest.fail("nobody stopped the handler")
 
 
 @contextmanager
@@ -214,7 +223,7 @@ async def test_a_dead_runners_call_is_ended_by_whoever_follows_it(stage: Stage) 
             await stage.let_the_runner_die()
             assert await asyncio.gather(*reading) == [[b"progress", b"unknown 7"]] * 3
             await stream.write(b"late progress")
-            await asyncio.Event().wait()
+            await for_ever()
     assert await stage.bodies(stream.start) == [b"progress", b"unknown 7"]
 
 
@@ -237,7 +246,7 @@ async def test_a_silent_runner_that_wakes_learns_from_its_lost_lease_that_its_ca
             await stage.let_the_runner_die()
             await reading
             await stage.runner.round()
-            await asyncio.Event().wait()
+            await for_ever()
 
 
 async def test_a_runner_whose_lease_vanished_goes_on_if_nobody_ended_the_call(stage: Stage) -> None:
@@ -254,15 +263,14 @@ async def test_a_runner_whose_lease_vanished_goes_on_if_nobody_ended_the_call(st
 async def test_a_stream_that_is_discarded_stops_its_runner_and_its_readers(stage: Stage) -> None:
     with stopped_by(CallEnded):
         async with asyncio.TaskGroup() as tasks:
-            stream = await stage.open(tasks)
+            stream = await stage.open(tasks, retention=Retention(ttl=4 * LEASE, keep=100))
             reading = asyncio.ensure_future(stage.bodies(stream.start))
             await asyncio.sleep(0)
             await discard(stage.there, stage.exchange)
             with pytest.raises(LogGap):
                 await reading
-            await stage.sleep(RETENTION.ttl / 4)
-            await stage.runner.round()
-            await asyncio.Event().wait()
+            await stage.let_the_runner_die(but=stage.runner)  # it lives, and comes to touch its log
+            await for_ever()
     assert not [name for name in await stage.store.names() if stage.exchange.id in name]
 
 
@@ -305,7 +313,34 @@ async def test_an_outage_longer_than_messages_are_held_stops_the_handler(stage: 
             stream = await stage.open(tasks, hold=0.05)
             stage.here.fate = Fate.UNSENT
             await stream.write(b"progress")
-            await asyncio.Event().wait()
+            await for_ever()
+
+
+async def test_who_waits_for_room_in_a_stream_that_fails_is_told(stage: Stage) -> None:
+    with stopped_by(Unavailable):
+        async with asyncio.TaskGroup() as tasks:
+            stream = await stage.open(tasks, hold=0.05)
+            stage.here.fate = Fate.UNSENT
+            writing = asyncio.ensure_future(_write_many(stream, MAX_QUEUED + 10))
+            await for_ever()
+    with pytest.raises(Unavailable):
+        await writing
+
+
+@pytest.mark.parametrize("fate", [Fate.UNSENT, Fate.LOST, Fate.UNANSWERED])
+@pytest.mark.parametrize("command", ["put record", "put lease", "open log"])
+async def test_a_stream_that_cannot_be_opened_leaves_nothing_that_its_keeper_keeps(
+    pair: Pair, command: str, fate: Fate
+) -> None:
+    done = ["put record", "put lease", "open log"].index(command)
+    view = Doubtful([*[Fate.DONE] * done, fate, fate]).view(pair.here)
+    keeper, exchange = Keeper(view, lease=LEASE), Exchange.new("session")
+    async with asyncio.TaskGroup() as tasks:
+        with pytest.raises(Unavailable):
+            await CallStream.open(tasks, view, keeper, exchange, Record(7, "tools/call"), retention=RETENTION)
+    await pair.store.age(LEASE)
+    await keeper.round()
+    assert await pair.there.get(exchange.alive) is None
 
 
 async def test_after_an_outage_that_ended_every_lease_nobody_is_dead_before_a_lease_time_has_passed(
@@ -341,7 +376,7 @@ async def test_the_writer_of_a_cancelled_runner_says_that_it_was_stopped(stage: 
     async def run() -> None:
         async with asyncio.TaskGroup() as tasks:
             opened.set_result(await stage.open(tasks))
-            await asyncio.Event().wait()
+            await for_ever()
 
     running = asyncio.ensure_future(run())
     stream = await opened

@@ -109,7 +109,7 @@ class Stream:
         self.status = response.status_code
         self.headers = response.headers
         self.events: list[Event] = []
-        self._body = b""
+        self._body = bytearray()
         self._chunks = response.aiter_bytes()
         self._decoder = Decoder()
         self._ready: deque[Event] = deque()
@@ -150,7 +150,7 @@ class Stream:
         async with asyncio.timeout(within):
             async for chunk in self._chunks:
                 self._body += chunk
-        return Answer(self.status, self.headers, self._body)
+        return Answer(self.status, self.headers, bytes(self._body))
 
 
 class Client:

@@ -49,6 +49,14 @@ async def count(n: int, ctx: Context, delay: float = 0.0) -> int:
 
 
 @server.tool
+async def flood(n: int, size: int, ctx: Context) -> int:
+    """Log n messages of this many characters, as fast as they are taken."""
+    for i in range(1, n + 1):
+        await ctx.log("info", {"count": i, "padding": "x" * size})
+    return n
+
+
+@server.tool
 async def report(ctx: Context, tag: str = "") -> None:
     """Report progress without end."""
     try:

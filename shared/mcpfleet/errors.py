@@ -1,4 +1,4 @@
-"""Every exception that mcpfleet raises, in one tree.
+"""The exceptions of mcpfleet, in one tree; what only one module raises is defined there, and hangs in it too.
 
     McpFleetError
     ├── BackplaneError                the store between processes
@@ -11,6 +11,8 @@
     │   ├── TooLarge                  an entry or value above the bound
     │   └── UnknownFormat             a stored value of another format version
     ├── Cancelled                     the client has cancelled the request that is being served
+    ├── EventTooLarge                 a server-sent event above its reader's bound (protocol.sse)
+    ├── NotJson                       a text or value that is not JSON as peers agree on it (protocol.jsontext)
     ├── OutputRefused                 a tool returned what its output schema, or JSON, does not allow
     ├── ProtocolError                 a JSON-RPC error for the peer: `code`, `message`, `data`
     ├── RegistrationError             a tool that cannot be served, found at registration

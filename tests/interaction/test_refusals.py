@@ -98,8 +98,8 @@ BODIES: Final = [
 HEADERS: Final = [
     Refused("nothing acceptable", 406, -32600, hello(), {**POST, "Accept": "text/plain"}, reason="accept"),
     Refused("JSON with weight zero", 406, -32600, hello(), {**POST, "Accept": "application/json;q=0"}, reason="accept"),
-    Refused("plain text", 415, -32600, hello(), {**POST, "Content-Type": "text/plain"}, reason="content-type"),
-    Refused("no content type", 415, -32600, hello(), {"Accept": BOTH}, reason="content-type"),
+    Refused("plain text", 415, -32600, hello(), {**POST, "Content-Type": "text/plain"}, reason="content_type"),
+    Refused("no content type", 415, -32600, hello(), {"Accept": BOTH}, reason="content_type"),
     Refused("foreign host", 403, -32600, hello(), {**POST, "Host": "evil.example"}, reason="host"),
     Refused("host of a subdomain", 403, -32600, hello(), {**POST, "Host": "127.0.0.1.evil.example"}, reason="host"),
     Refused("foreign origin", 403, -32600, hello(), {**POST, "Origin": "https://evil.example"}, reason="origin"),
@@ -110,8 +110,8 @@ HEADERS: Final = [
 """Handshakes that would be served, but for their headers."""
 
 SESSIONS: Final = [
-    Refused("request without session", 400, -32600, plain(LIST), reason="session-required"),
-    Refused("notification without session", 400, -32600, plain(without(LIST, "id")), reason="session-required"),
+    Refused("request without session", 400, -32600, plain(LIST), reason="session_required"),
+    Refused("notification without session", 400, -32600, plain(without(LIST, "id")), reason="session_required"),
     Refused("reply without session", 400, -32600, plain({"jsonrpc": "2.0", "id": 5, "result": {}})),
     Refused("unknown session", 404, -32600, plain(LIST), {**POST, **DEAD}, reason="session_not_found"),
     Refused("notification of an unknown session", 404, -32600, plain(without(LIST, "id")), {**POST, **DEAD}),
@@ -119,10 +119,10 @@ SESSIONS: Final = [
     Refused("batch of an unknown session", 404, -32600, plain([LIST]), {**POST, **DEAD}),
     Refused("session id with a blank", 400, -32600, plain(LIST), {**POST, "Mcp-Session-Id": "a b"}),
     Refused("session id without end", 400, -32600, plain(LIST), {**POST, "Mcp-Session-Id": "0" * 300}),
-    Refused("GET without session", 400, -32600, method="GET", headers=GET, reason="session-required"),
+    Refused("GET without session", 400, -32600, method="GET", headers=GET, reason="session_required"),
     Refused("GET of an unknown session", 404, -32600, method="GET", headers={**GET, **DEAD}),
     Refused("GET of JSON", 406, -32600, method="GET", headers={"Accept": "application/json", **DEAD}, reason="accept"),
-    Refused("DELETE without session", 400, -32600, method="DELETE", headers={}, reason="session-required"),
+    Refused("DELETE without session", 400, -32600, method="DELETE", headers={}, reason="session_required"),
     Refused("DELETE of an unknown session", 404, -32600, method="DELETE", headers=DEAD),
 ]
 """What belongs to a session that does not exist."""

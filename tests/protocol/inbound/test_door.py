@@ -25,7 +25,7 @@ def refused(method: str, given: Headers, body: bytes = b"", **options: Any) -> R
 @pytest.mark.parametrize("base", [CALL, POST])
 def test_a_body_of_another_media_type_is_415(base: dict[str, str], content_type: str | None) -> None:
     rejected = refused("POST", headers(base, Content_Type=content_type), call())
-    assert (rejected.status, rejected.code, rejected.data) == (415, INVALID_REQUEST, {"reason": "content-type"})
+    assert (rejected.status, rejected.code, rejected.data) == (415, INVALID_REQUEST, {"reason": "content_type"})
 
 
 def test_two_media_types_are_none() -> None:

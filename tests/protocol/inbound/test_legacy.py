@@ -117,7 +117,7 @@ def test_any_message_without_a_session_id_is_told_to_begin_with_the_handshake(
 ) -> None:
     """Transports, "Session Management": SHOULD be 400."""
     rejected = refused(headers(POST), json.dumps({"jsonrpc": "2.0", **members}).encode())
-    assert (rejected.code, rejected.data) == (INVALID_REQUEST, {"reason": "session-required"})
+    assert (rejected.code, rejected.data) == (INVALID_REQUEST, {"reason": "session_required"})
     assert rejected.id == (message.id if isinstance(message, Request) else None)
 
 
@@ -126,7 +126,7 @@ def test_any_message_without_a_session_id_is_told_to_begin_with_the_handshake(
 def test_a_session_id_that_none_can_have_is_refused_as_malformed(method: str, session_id: str) -> None:
     """Transports, "Session Management": MUST only contain visible ASCII; 404 is kept for "no such session"."""
     rejected = refused(headers(SESSION, Mcp_Session_Id=session_id), request("ping"), method)
-    assert (rejected.code, rejected.data) == (INVALID_REQUEST, {"reason": "session-malformed"})
+    assert (rejected.code, rejected.data) == (INVALID_REQUEST, {"reason": "session_malformed"})
     assert rejected.id == (1 if method == "POST" else None)
 
 
@@ -139,7 +139,7 @@ def test_any_visible_session_id_may_be_one(session_id: str) -> None:
 
 def test_two_session_ids_are_none() -> None:
     lines = [(b"content-type", b"application/json"), (b"mcp-session-id", b"a"), (b"mcp-session-id", b"b")]
-    assert refused(Headers(lines), request("ping")).data == {"reason": "session-malformed"}
+    assert refused(Headers(lines), request("ping")).data == {"reason": "session_malformed"}
 
 
 def test_the_length_of_a_session_id_is_a_limit() -> None:
@@ -164,7 +164,7 @@ def test_a_delete_ends_its_session_whatever_it_accepts() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_a_stream_without_a_session_is_refused(method: str) -> None:
-    assert refused(headers({}), method=method).data == {"reason": "session-required"}
+    assert refused(headers({}), method=method).data == {"reason": "session_required"}
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
@@ -218,7 +218,7 @@ def test_a_batch_never_holds_the_handshake(changes: dict[str, str]) -> None:
 
 
 def test_a_batch_without_a_session_is_refused() -> None:
-    assert refused(headers(POST), TWO).data == {"reason": "session-required"}
+    assert refused(headers(POST), TWO).data == {"reason": "session_required"}
 
 
 @pytest.mark.parametrize("body", [b"[]", b"[" + b"1," * 100 + b"1]"])

@@ -83,7 +83,7 @@ def _is_modern(named: Revision | None) -> bool:
 
 def _check_media(headers: Headers, accepts: frozenset[str]) -> Rejected | None:
     if headers.disagree(CONTENT_TYPE) or not is_json(headers.get(CONTENT_TYPE)):
-        return Rejected(415, INVALID_REQUEST, "Content-Type is not application/json", {"reason": "content-type"})
+        return Rejected(415, INVALID_REQUEST, "Content-Type is not application/json", {"reason": "content_type"})
     if not accepts:
         return Rejected(
             406, INVALID_REQUEST, "Accept includes neither application/json nor text/event-stream", {"reason": "accept"}

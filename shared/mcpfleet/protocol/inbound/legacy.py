@@ -80,9 +80,9 @@ def _session(headers: Headers, limits: Limits, request_id: RequestId | None = No
     """The session id: visible ASCII (Transports, "Session Management"); 404 is left to mean "no such session"."""
     session_id = headers.get(MCP_SESSION_ID)
     if session_id is None:
-        return invalid_request("session-required", f"{MCP_SESSION_ID} is missing; send initialize first", request_id)
+        return invalid_request("session_required", f"{MCP_SESSION_ID} is missing; send initialize first", request_id)
     if headers.disagree(MCP_SESSION_ID):
-        return invalid_request("session-malformed", f"{MCP_SESSION_ID} is given with different values", request_id)
+        return invalid_request("session_malformed", f"{MCP_SESSION_ID} is given with different values", request_id)
     if not 0 < len(session_id) <= limits.max_session_id or not all("!" <= char <= "~" for char in session_id):
-        return invalid_request("session-malformed", f"{MCP_SESSION_ID} is not a session id", request_id)
+        return invalid_request("session_malformed", f"{MCP_SESSION_ID} is not a session id", request_id)
     return session_id

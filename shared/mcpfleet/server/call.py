@@ -184,28 +184,31 @@ class Call:
             self._outliving = self._tasks.create_task(self._outlive())
 
     async def _outlive(self) -> None:
-        """What a call does that takes longer than a moment: it can be cancelled, and becomes a stream."""
-        loop, backoff = asyncio.get_running_loop(), Backoff()
-        quiet_until = loop.time() + self._policy.stream_after - REGISTER_AFTER
-        registered = self._means.cancellations.registered(self._session, self.request.id, self.id)
-        async with registered, asyncio.TaskGroup() as tasks:
-            await asyncio.sleep(quiet_until - loop.time())
-            tasks.create_task(self._hear())
+        """What a call does that takes longer than a moment: it can be cancelled, and keeps its session alive."""
+        session, means = self._session, self._means
+        every = self._policy.session_idle / 4
+        with means.process.keeper.touching(self._touch, every=every, on_gone=self.revoke):
+            async with means.cancellations.registered(session, self.request.id, self.id), asyncio.TaskGroup() as tasks:
+                await asyncio.sleep(self._policy.stream_after - REGISTER_AFTER)
+                tasks.create_task(self._hear())
+                await self._become_a_stream()
+
+    async def _become_a_stream(self) -> None:
+        """Open the stream, however long the store is away, unless the call ends before."""
+        backoff = Backoff()
+        await self._switch()
+        while self._may_stream and not self._decided.is_set():
+            await asyncio.sleep(backoff.pause())
             await self._switch()
-            while self._may_stream and not self._decided.is_set():
-                await asyncio.sleep(backoff.pause())
-                await self._switch()
 
     async def _hear(self) -> None:
-        """Revoke the call when it is cancelled or its session ends; keep the session alive meanwhile."""
-        means, every = self._means, self._policy.session_idle / 4
-        with means.process.keeper.touching(self._touch, every=every, on_gone=self.revoke):
-            async with aclosing(means.signals.after(self._session, self._session.position)) as heard:
-                async for signal in heard:
-                    if isinstance(signal, Cancel) and cancellation.means(signal, self.request.id, self.id):
-                        break
-                    if isinstance(signal, Resumed) and self.stream and signal.exchange == self.stream.exchange.id:
-                        self._resumed.set()
+        """Revoke the call when it is cancelled or its session ends."""
+        async with aclosing(self._means.signals.after(self._session, self._session.position)) as heard:
+            async for signal in heard:
+                if isinstance(signal, Cancel) and cancellation.means(signal, self.request.id, self.id):
+                    break
+                if isinstance(signal, Resumed) and self.stream and signal.exchange == self.stream.exchange.id:
+                    self._resumed.set()
         self.revoke()
 
     async def _touch(self) -> bool:

@@ -152,21 +152,25 @@ class Sessions:
         return session
 
     async def update(self, session: Session, change: Callable[[Record], Record]) -> bool:
-        """Change the record by compare-and-set; False if the session has ended, `Unavailable` under contention."""
+        """Change the record by compare-and-set; False if the session has ended, `Unavailable` under contention.
+
+        A change that was in doubt, and overtaken by another before that could be found out, is made again.
+        """
         raw, backoff = session.raw, Backoff(first=0.002, most=0.2)
         for _ in range(UPDATE_TRIES):
-            wanted = pack(change(unpack(Record, raw)))
-            with suppress(InDoubt):  # what is found next tells
+            wanted, in_doubt = pack(change(unpack(Record, raw))), False
+            try:
                 if await self._backplane.put(cell_of(session.id), wanted, ttl=self._idle, expect=raw):
                     return True
+            except InDoubt:
+                in_doubt = True
+            await asyncio.sleep(backoff.pause())
             found = await self._backplane.get(cell_of(session.id))
             if found is None:
                 return False
-            if found == wanted:
+            if in_doubt and found == wanted:
                 return True
-            if found != raw:
-                raw = found
-                await asyncio.sleep(backoff.pause())
+            raw = found
         raise Unavailable(f"the session's record changed {UPDATE_TRIES} times meanwhile")
 
     async def end(self, session: Session) -> bool:

@@ -39,11 +39,11 @@ async def test_an_id_of_the_other_kind_is_another_request(fleet: Fleet, date: st
     """Cancellation, "Cancellation Flow": the id of the request, where 1 is not "1"."""
     async with (
         connected(fleet.url, date) as client,
-        client.calling("slow", as_id=1, seconds=30) as number,
         client.calling("slow", as_id="1", seconds=30) as text,
+        client.calling("slow", as_id=1, seconds=30) as number,  # the newest, which a careless cancel would hit
     ):
-        await registered(number, date)
         await registered(text, date)
+        await registered(number, date)
         assert (await client.cancel("1")).status == 202
         assert (await text.answer(within=STOP_SECONDS)).messages == []
         assert (await client.cancel(1)).status == 202

@@ -202,6 +202,13 @@ class World:
         stop.set()
         await life
 
+    async def crash(self, node: Node) -> None:
+        """Let a process end without a word: from now on nothing of it reaches the store."""
+        self.links[node].away = True
+        _, life = self._lives.pop(node)
+        life.cancel()
+        await asyncio.wait([life])
+
     async def beat(self, *nodes: Node) -> None:
         """Let each process, in turn, say that it lives and hear who else does, which it would do in its own time."""
         for node in nodes:

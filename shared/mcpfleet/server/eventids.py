@@ -56,8 +56,10 @@ def write(session_id: str, place: Place) -> str:
 
 def read(session_id: str, event_id: str) -> Place | None:
     """The place that `write` made the id of, for this very session; None for anything else."""
-    text, _, tag = event_id.rpartition(".") if len(event_id) <= MAX_LENGTH else ("", "", "")
-    if not hmac.compare_digest(tag.encode(), _tag(session_id, text).encode()):
+    if len(event_id) > MAX_LENGTH or not event_id.isascii():
+        return None
+    text, _, tag = event_id.rpartition(".")
+    if not hmac.compare_digest(tag, _tag(session_id, text)):
         return None
     kind, stream, first, second = text.split(".")
     if kind == "s":

@@ -26,6 +26,8 @@ KNOWN_SINCE = [
     ("icons", [FOURTH, MODERN]),
     ("url_elicitation", [FOURTH, MODERN]),
     ("elicitation_complete", [FOURTH]),
+    ("rich_forms", [FOURTH, MODERN]),
+    ("sampling_tools", [FOURTH, MODERN]),
     ("priming_event", [FOURTH]),
     ("server_requests", [FIRST, SECOND, THIRD, FOURTH]),
     ("resumption", [FIRST, SECOND, THIRD, FOURTH]),

@@ -54,8 +54,13 @@ class Revision:
     """The capability `extensions` is declared."""
     elicitation: bool = False
     url_elicitation: bool = False
+    rich_forms: bool = False
+    """Forms may have titled choices, choices of several, and a default for every kind of field."""
     elicitation_complete: bool = False
     """`notifications/elicitation/complete`, `elicitationId` and error -32042 exist."""
+
+    sampling_tools: bool = False
+    """Sampling may offer tools, and a message may have several blocks and `_meta`; the client declares more of it."""
 
     result_type: bool = False
     cache_hints: bool = False
@@ -92,6 +97,8 @@ _2025_11_25 = replace(
     priming_event=True,
     icons=True,
     url_elicitation=True,
+    rich_forms=True,
+    sampling_tools=True,
     elicitation_complete=True,
 )
 _2026_07_28 = replace(

@@ -11,6 +11,7 @@ from mcpfleet.protocol.messages.content import (
     ResourceLink,
     TextContent,
 )
+from mcpfleet.protocol.messages.elicitation import Action, ElicitForm, ElicitResult, ElicitUrl
 from mcpfleet.protocol.messages.lifecycle import (
     DiscoverResult,
     Implementation,
@@ -20,31 +21,59 @@ from mcpfleet.protocol.messages.lifecycle import (
     ServerCapabilities,
 )
 from mcpfleet.protocol.messages.notifications import LOG_LEVELS, Cancelled, LogLevel, LogMessage, Progress
+from mcpfleet.protocol.messages.roots import ListRoots, ListRootsResult, Root
+from mcpfleet.protocol.messages.sampling import (
+    CreateMessage,
+    CreateMessageResult,
+    ModelHint,
+    ModelPreferences,
+    SamplingContent,
+    SamplingMessage,
+    ToolChoice,
+    ToolResultContent,
+    ToolUseContent,
+)
 from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult, Tool, ToolAnnotations
 
 __all__ = [
     "LOG_LEVELS",
+    "Action",
     "Annotations",
     "AudioContent",
     "CallToolResult",
     "Cancelled",
     "ContentBlock",
+    "CreateMessage",
+    "CreateMessageResult",
     "DiscoverResult",
+    "ElicitForm",
+    "ElicitResult",
+    "ElicitUrl",
     "EmbeddedResource",
     "Icon",
     "ImageContent",
     "Implementation",
     "InitializeResult",
     "ListChangedCapability",
+    "ListRoots",
+    "ListRootsResult",
     "ListToolsResult",
     "LogLevel",
     "LogMessage",
+    "ModelHint",
+    "ModelPreferences",
     "Progress",
     "ResourceContents",
     "ResourceLink",
     "ResourcesCapability",
+    "Root",
+    "SamplingContent",
+    "SamplingMessage",
     "ServerCapabilities",
     "TextContent",
     "Tool",
     "ToolAnnotations",
+    "ToolChoice",
+    "ToolResultContent",
+    "ToolUseContent",
 ]

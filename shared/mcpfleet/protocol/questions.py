@@ -1,0 +1,107 @@
+"""What a server may ask its client: which capability it takes, how each revision says it, and what counts as an answer.
+
+Legacy revisions have these as requests of the server's own, the modern one as parts of an `input_required` result.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from mcpfleet.protocol import forms, jsontext, older
+from mcpfleet.protocol.messages.elicitation import ElicitForm, ElicitResult, ElicitUrl
+from mcpfleet.protocol.messages.roots import ListRoots, ListRootsResult
+from mcpfleet.protocol.messages.sampling import (
+    CreateMessage,
+    CreateMessageResult,
+    ToolResultContent,
+    ToolUseContent,
+)
+from mcpfleet.protocol.revisions import Revision
+
+Question = ElicitForm | ElicitUrl | CreateMessage | ListRoots
+Answer = ElicitResult | CreateMessageResult | ListRootsResult
+
+_ANSWERS: Final[Mapping[type[Question], type[Answer]]] = {
+    ElicitForm: ElicitResult,
+    ElicitUrl: ElicitResult,
+    CreateMessage: CreateMessageResult,
+    ListRoots: ListRootsResult,
+}
+
+
+class NoAnswer(ValueError):
+    """What came back is no answer to the question."""
+
+
+def missing(question: Question, capabilities: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+    """The capabilities that the question takes and the client lacks, as it would declare them; empty: it may be asked.
+
+    A client whose revision does not know a kind of question cannot have declared it.
+    """
+    match question:
+        case ElicitForm():
+            declared = capabilities.get("elicitation") if revision.elicitation else None
+            return {} if _takes_forms(declared) else {"elicitation": {"form": {}} if revision.url_elicitation else {}}
+        case ElicitUrl():
+            declared = capabilities.get("elicitation") if revision.url_elicitation else None
+            return {} if declared is not None and "url" in declared else {"elicitation": {"url": {}}}
+        case CreateMessage():
+            return _missing_sampling(question, capabilities.get("sampling"), revision)
+    return {} if "roots" in capabilities else {"roots": {}}
+
+
+def written(question: Question, revision: Revision) -> tuple[str, dict[str, Any]]:
+    """Method and params as the revision has them; `forms.Unshowable` for a form that it cannot have."""
+    params: dict[str, Any] = jsontext.plain(question)
+    match question:
+        case ElicitForm():
+            params["requestedSchema"] = forms.dressed(question.requested_schema, revision)
+            if not revision.url_elicitation:
+                del params["mode"]
+        case ElicitUrl() if not revision.elicitation_complete:
+            params.pop("elicitationId", None)
+        case CreateMessage() if not revision.sampling_tools:
+            params["messages"] = [
+                {"role": message["role"], "content": older.content(block, revision)}
+                for message in params["messages"]
+                for block in _blocks(message["content"])
+            ]
+    return question.METHOD, params
+
+
+def read(question: Question, result: Mapping[str, Any]) -> Answer:
+    """The client's result, if it is an answer to the question; else `NoAnswer`, which says why."""
+    try:
+        return msgspec.convert(result, _ANSWERS[type(question)])
+    except msgspec.ValidationError as error:
+        raise NoAnswer(f"not an answer to {question.METHOD}: {error}") from None
+
+
+def _takes_forms(declared: Any) -> bool:
+    """A client that names no mode takes forms, as all clients did when there was only one."""
+    return declared is not None and ("form" in declared or "url" not in declared)
+
+
+def _missing_sampling(question: CreateMessage, declared: Any, revision: Revision) -> dict[str, Any]:
+    wanted: dict[str, Any] = {}
+    if _has_tools(question):
+        wanted["tools"] = {}
+        if not revision.sampling_tools:
+            return {"sampling": wanted}
+    if revision.sampling_tools and question.include_context not in (None, "none"):
+        wanted["context"] = {}
+    if declared is not None and all(name in declared for name in wanted):
+        return {}
+    return {"sampling": wanted}
+
+
+def _has_tools(question: CreateMessage) -> bool:
+    if question.tools is not None or question.tool_choice is not None:
+        return True
+    blocks = [block for message in question.messages for block in message.blocks]
+    return any(isinstance(block, ToolUseContent | ToolResultContent) for block in blocks)
+
+
+def _blocks(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [content]

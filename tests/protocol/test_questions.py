@@ -1,0 +1,218 @@
+"""Questions: what they take of a client, how each revision says them, and what answers them."""
+
+from typing import Any
+
+import pytest
+
+from mcpfleet.protocol import forms
+from mcpfleet.protocol.messages import (
+    AudioContent,
+    CreateMessage,
+    CreateMessageResult,
+    ElicitForm,
+    ElicitResult,
+    ElicitUrl,
+    ListRoots,
+    ListRootsResult,
+    ModelHint,
+    ModelPreferences,
+    Root,
+    SamplingMessage,
+    TextContent,
+    Tool,
+    ToolChoice,
+    ToolResultContent,
+    ToolUseContent,
+)
+from mcpfleet.protocol.messages.sampling import unbalanced
+from mcpfleet.protocol.questions import NoAnswer, Question, missing, read, written
+from mcpfleet.protocol.revisions import Revision, find
+
+FORM = ElicitForm(message="Who?", requested_schema=forms.form(name=forms.text()))
+PAGE = ElicitUrl(message="Pay", url="https://example.com/pay", elicitation_id="e1")
+HELLO = SamplingMessage("user", TextContent("Hello"))
+SAMPLE = CreateMessage(messages=[HELLO], max_tokens=10)
+TOOL = Tool(name="t", input_schema={"type": "object"})
+USE = SamplingMessage("assistant", [ToolUseContent(id="u", name="t", input={})])
+RESULT = SamplingMessage("user", [ToolResultContent(tool_use_id="u", content=[TextContent("r")])])
+
+
+def revision(date: str) -> Revision:
+    found = find(date)
+    assert found is not None
+    return found
+
+
+def with_(**more: Any) -> CreateMessage:
+    return CreateMessage(**{"messages": [HELLO], "max_tokens": 10, **more})
+
+
+@pytest.mark.parametrize(
+    ("question", "date", "declared", "lacking"),
+    [
+        (FORM, "2024-11-05", {"elicitation": {}}, {"elicitation": {}}),
+        (FORM, "2025-06-18", {"elicitation": {}}, {}),
+        (FORM, "2025-06-18", {}, {"elicitation": {}}),
+        (FORM, "2025-11-25", {"elicitation": {}}, {}),
+        (FORM, "2026-07-28", {"elicitation": {"form": {}, "url": {}}}, {}),
+        (FORM, "2026-07-28", {"elicitation": {"url": {}}}, {"elicitation": {"form": {}}}),
+        (FORM, "2026-07-28", {}, {"elicitation": {"form": {}}}),
+        (PAGE, "2025-06-18", {"elicitation": {"url": {}}}, {"elicitation": {"url": {}}}),
+        (PAGE, "2025-11-25", {"elicitation": {}}, {"elicitation": {"url": {}}}),
+        (PAGE, "2025-11-25", {"elicitation": {"url": {}}}, {}),
+        (SAMPLE, "2024-11-05", {"sampling": {}}, {}),
+        (SAMPLE, "2026-07-28", {}, {"sampling": {}}),
+        (with_(tools=[TOOL]), "2025-06-18", {"sampling": {"tools": {}}}, {"sampling": {"tools": {}}}),
+        (with_(tools=[TOOL]), "2025-11-25", {"sampling": {}}, {"sampling": {"tools": {}}}),
+        (with_(tool_choice=ToolChoice()), "2025-11-25", {"sampling": {"tools": {}}}, {}),
+        (with_(messages=[HELLO, USE, RESULT]), "2025-11-25", {"sampling": {}}, {"sampling": {"tools": {}}}),
+        (with_(include_context="allServers"), "2025-11-25", {"sampling": {}}, {"sampling": {"context": {}}}),
+        (with_(include_context="allServers"), "2025-06-18", {"sampling": {}}, {}),
+        (with_(include_context="none"), "2025-11-25", {"sampling": {}}, {}),
+        (ListRoots(), "2024-11-05", {"roots": {}}, {}),
+        (ListRoots(), "2026-07-28", {}, {"roots": {}}),
+    ],
+)
+def test_what_a_question_takes_and_a_client_lacks_is_told_as_it_would_be_declared(
+    question: Question, date: str, declared: dict[str, Any], lacking: dict[str, Any]
+) -> None:
+    """Elicitation, Sampling and Roots, "Capabilities"."""
+    assert missing(question, declared, revision(date)) == lacking
+
+
+@pytest.mark.parametrize(
+    ("question", "date", "method", "params"),
+    [
+        (
+            FORM,
+            "2025-06-18",
+            "elicitation/create",
+            {"message": "Who?", "requestedSchema": FORM.requested_schema},
+        ),
+        (
+            FORM,
+            "2026-07-28",
+            "elicitation/create",
+            {"mode": "form", "message": "Who?", "requestedSchema": FORM.requested_schema},
+        ),
+        (
+            PAGE,
+            "2025-11-25",
+            "elicitation/create",
+            {"mode": "url", "message": "Pay", "url": "https://example.com/pay", "elicitationId": "e1"},
+        ),
+        (
+            PAGE,
+            "2026-07-28",
+            "elicitation/create",
+            {"mode": "url", "message": "Pay", "url": "https://example.com/pay"},
+        ),
+        (ListRoots(), "2024-11-05", "roots/list", {}),
+        (
+            CreateMessage(
+                messages=[HELLO, USE, RESULT],
+                max_tokens=10,
+                system_prompt="s",
+                model_preferences=ModelPreferences(hints=[ModelHint(name="m")], cost_priority=0.1),
+                tools=[TOOL],
+                tool_choice=ToolChoice(mode="required"),
+            ),
+            "2026-07-28",
+            "sampling/createMessage",
+            {
+                "messages": [
+                    {"role": "user", "content": {"type": "text", "text": "Hello"}},
+                    {"role": "assistant", "content": [{"type": "tool_use", "id": "u", "name": "t", "input": {}}]},
+                    {
+                        "role": "user",
+                        "content": [
+                            {"type": "tool_result", "toolUseId": "u", "content": [{"type": "text", "text": "r"}]}
+                        ],
+                    },
+                ],
+                "maxTokens": 10,
+                "systemPrompt": "s",
+                "modelPreferences": {"hints": [{"name": "m"}], "costPriority": 0.1},
+                "tools": [{"name": "t", "inputSchema": {"type": "object"}}],
+                "toolChoice": {"mode": "required"},
+            },
+        ),
+        (
+            CreateMessage(
+                messages=[
+                    HELLO,
+                    SamplingMessage("assistant", [TextContent("a"), AudioContent("", "audio/wav")], {"x": 1}),
+                ],
+                max_tokens=1,
+            ),
+            "2024-11-05",
+            "sampling/createMessage",
+            {
+                "messages": [
+                    {"role": "user", "content": {"type": "text", "text": "Hello"}},
+                    {"role": "assistant", "content": {"type": "text", "text": "a"}},
+                    {
+                        "role": "assistant",
+                        "content": {
+                            "type": "text",
+                            "text": "[audio (audio/wav) left out: this protocol version has none]",
+                        },
+                    },
+                ],
+                "maxTokens": 1,
+            },
+        ),
+    ],
+)
+def test_a_question_is_said_in_the_words_of_the_revision(
+    question: Question, date: str, method: str, params: dict[str, Any]
+) -> None:
+    assert written(question, revision(date)) == (method, params)
+
+
+def test_answers_are_read_and_everything_else_is_refused() -> None:
+    assert read(FORM, {"action": "accept", "content": {"name": "a"}}) == ElicitResult(
+        action="accept", content={"name": "a"}
+    )
+    assert read(PAGE, {"action": "decline", "_meta": {"a": 1}}) == ElicitResult(action="decline", meta={"a": 1})
+    assert read(ListRoots(), {"roots": [{"uri": "file:///a"}]}) == ListRootsResult(roots=[Root("file:///a")])
+    said = read(SAMPLE, {"role": "assistant", "content": {"type": "text", "text": "a"}, "model": "m"})
+    assert said == CreateMessageResult(role="assistant", content=TextContent("a"), model="m")
+    for question, result in (
+        (FORM, {}),
+        (FORM, {"action": "yes"}),
+        (SAMPLE, {"role": "assistant", "content": {"type": "video"}, "model": "m"}),
+        (ListRoots(), {"roots": "all"}),
+    ):
+        with pytest.raises(NoAnswer):
+            read(question, result)
+
+
+def test_what_a_model_said_is_read_as_text_from_one_block_or_from_several() -> None:
+    one = CreateMessageResult(role="assistant", content=TextContent("a"), model="m")
+    several = CreateMessageResult(
+        role="assistant",
+        content=[TextContent("a"), ToolUseContent(id="u", name="t", input={}), TextContent("b")],
+        model="m",
+    )
+    assert (one.text, several.text) == ("a", "ab")
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([HELLO], None),
+        ([HELLO, USE, RESULT], None),
+        ([HELLO, USE, RESULT, HELLO], None),
+        ([HELLO, USE], "every tool use"),
+        ([HELLO, USE, HELLO], "every tool use"),
+        ([HELLO, RESULT], "every tool use"),
+        ([SamplingMessage("assistant", RESULT.content)], "user message of their own"),
+        ([USE, SamplingMessage("user", [*RESULT.blocks, TextContent("and")])], "user message of their own"),
+        ([SamplingMessage("user", USE.content)], "assistant messages"),
+    ],
+)
+def test_tool_uses_and_their_results_stand_where_they_must(messages: list[SamplingMessage], words: str | None) -> None:
+    """2025-11-25, Sampling, "Tool Use and Result Balance" and "Tool Result Messages"."""
+    found = unbalanced(messages)
+    assert found is None if words is None else words in (found or "")

@@ -97,18 +97,19 @@ async def test_only_what_ran_in_a_process_that_is_killed_is_lost(launch_fleet: L
     fleet = launch_fleet(3, LEASE_SECONDS="1")
     async with connected(fleet, mode) as client, asyncio.TaskGroup() as tasks:
         long = {tag: tasks.create_task(slow(client, tag)) for tag in ("a", "b", "c")}
-        lost = await tags_on(fleet, process=1, of=set(long))
+        running_in = await begun(fleet, set(long))
+        victim = next(process for process, tags in enumerate(running_in) if "a" in tags)
         load = Load(client)
         running = tasks.create_task(load.run())
         await load.await_half()
         at_the_kill = set(load.under_way)
-        fleet.processes[1].kill()
+        fleet.processes[victim].kill()
         await running
         ended = {tag: await task for tag, task in long.items()}
     assert load.failures.keys() <= at_the_kill
     assert load.answers == {turn: str(turn) for turn in range(CALLS) if turn not in load.failures}
-    assert {tag for tag, outcome in ended.items() if isinstance(outcome, MCPError)} == lost
-    assert {tag for tag, outcome in ended.items() if outcome == tag} == set(long) - lost
+    assert {tag for tag, outcome in ended.items() if isinstance(outcome, MCPError)} == running_in[victim]
+    assert {tag for tag, outcome in ended.items() if outcome == tag} == set(long) - running_in[victim]
 
 
 @THREE
@@ -143,15 +144,14 @@ async def slow(client: Client, tag: str) -> str | MCPError:
         return failure
 
 
-async def tags_on(fleet: Fleet, process: int, of: set[str]) -> set[str]:
-    """Which of the slow calls run in this process, once all of them have begun somewhere; at least one must."""
+async def begun(fleet: Fleet, tags: set[str]) -> list[set[str]]:
+    """Which of the slow calls each process runs, once all of them have begun somewhere."""
     async with wire.connected(fleet.url, wire.MODERN) as asker, asyncio.timeout(CALL_SECONDS):
         while True:
-            found = [set((await asker.call("journal", pin=pin)).value) for pin in range(len(fleet.processes))]
-            begun = [{tag for tag in of if f"began {tag}" in journal} for journal in found]
-            if set().union(*begun) == of:
-                assert begun[process], begun
-                return begun[process]
+            journals = [set((await asker.call("journal", pin=pin)).value) for pin in range(len(fleet.processes))]
+            found = [{tag for tag in tags if f"began {tag}" in journal} for journal in journals]
+            if set().union(*found) == tags:
+                return found
 
 
 def text(result: CallToolResult) -> str:

@@ -14,16 +14,29 @@ from mcpfleet.protocol.messages import (
     Annotations,
     AudioContent,
     CallToolResult,
+    CompleteResult,
+    Completion,
     ContentBlock,
     DiscoverResult,
     EmbeddedResource,
+    GetPromptResult,
     Icon,
+    ImageContent,
     Implementation,
     InitializeResult,
     ListChangedCapability,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceResult,
+    Resource,
     ResourceContents,
     ResourceLink,
+    ResourceTemplate,
     ServerCapabilities,
     TextContent,
     Tool,
@@ -233,6 +246,99 @@ def test_a_block_is_described_in_words_that_the_revision_knows(revision: Revisio
         assert ("_meta" in block) is known
         assert block["annotations"] == {"audience": ["user"], **({"lastModified": "2026-01-01"} if known else {})}
     assert embedded["resource"] == {"uri": "test://a", "text": "t", **({"_meta": {"m": 1}} if known else {})}
+
+
+EVERYTHING: dict[str, Any] = {"name": "n", "title": "N", "description": "d", "icons": [Icon(src="i")], "meta": {"m": 1}}
+TOLD = Annotations(priority=1, last_modified="2026-01-01")
+
+
+@pytest.mark.parametrize(
+    ("revision", "unknown"),
+    [
+        (FIRST, {"title", "icons", "_meta"}),
+        (SECOND, {"title", "icons", "_meta"}),
+        (THIRD, {"icons"}),
+        (FOURTH, set()),
+        (MODERN, set()),
+    ],
+)
+def test_what_is_listed_is_described_in_words_that_the_revision_knows(revision: Revision, unknown: set[str]) -> None:
+    """The types `Prompt`, `PromptArgument`, `Resource` and `ResourceTemplate` of each schema."""
+    told = {"annotations": TOLD, "mime_type": "text/plain", **EVERYTHING}
+    [prompt] = dressed(
+        ListPromptsResult(prompts=[Prompt(arguments=[PromptArgument("a", "A", "d", True)], **EVERYTHING)]), revision
+    )["prompts"]
+    [resource] = dressed(ListResourcesResult(resources=[Resource(uri="x:a", size=1, **told)]), revision)["resources"]
+    [template] = dressed(
+        ListResourceTemplatesResult(resource_templates=[ResourceTemplate(uri_template="x:{a}", **told)]), revision
+    )["resourceTemplates"]
+    everything = {"name", "title", "description", "icons", "_meta"}
+    assert prompt.keys() == (everything | {"arguments"}) - unknown
+    assert resource.keys() == (everything | {"uri", "size", "mimeType", "annotations"}) - unknown
+    assert template.keys() == (everything | {"uriTemplate", "mimeType", "annotations"}) - unknown
+    [argument] = prompt["arguments"]
+    assert argument.keys() == {"name", "title", "description", "required"} - unknown
+    dated = revision not in (FIRST, SECOND)
+    for one in (resource, template):
+        assert ("lastModified" in one["annotations"]) is dated
+        assert one["annotations"]["priority"] == 1
+
+
+@every
+def test_a_prompt_without_arguments_has_none_in_any_revision(revision: Revision) -> None:
+    assert dressed(ListPromptsResult(prompts=[Prompt(name="a")]), revision)["prompts"] == [{"name": "a"}]
+
+
+@every
+def test_the_messages_of_a_prompt_hold_blocks_that_the_revision_knows(revision: Revision) -> None:
+    blocks: list[ContentBlock] = [TextContent("a"), ImageContent.of(b"x", "image/png"), AUDIO, LINK]
+    messages = [PromptMessage.user(block) for block in blocks]
+    body = dressed(GetPromptResult(messages=messages, description="d"), revision)
+    kinds = [message["content"]["type"] for message in body["messages"]]
+    assert kinds[:2] == ["text", "image"]
+    assert kinds[2] == ("text" if revision is FIRST else "audio")
+    assert kinds[3] == ("text" if revision in (FIRST, SECOND) else "resource_link")
+    assert {message["role"] for message in body["messages"]} == {"user"}
+    assert body["description"] == "d"
+
+
+@every
+def test_contents_have_meta_where_the_revision_has_it(revision: Revision) -> None:
+    contents = [ResourceContents("x:a", text="t", meta={"m": 1}), ResourceContents.of("x:b", b"", "image/png")]
+    one, other = dressed(ReadResourceResult(contents=contents), revision)["contents"]
+    assert ("_meta" in one) is (revision not in (FIRST, SECOND))
+    assert other == {"uri": "x:b", "blob": "", "mimeType": "image/png"}
+
+
+@every
+def test_a_completion_is_the_same_in_every_revision(revision: Revision) -> None:
+    body = dressed(CompleteResult(completion=Completion(["a"], 3, True)), revision)
+    assert body["completion"] == {"values": ["a"], "total": 3, "hasMore": True}
+
+
+@pytest.mark.parametrize(
+    ("own", "hint", "fields"),
+    [
+        ({}, CacheHint(1), {"ttlMs": 1000, "cacheScope": "private"}),
+        ({"ttl_ms": 5}, CacheHint(1, "public"), {"ttlMs": 5, "cacheScope": "public"}),
+        ({"cache_scope": "public"}, CacheHint(1), {"ttlMs": 1000, "cacheScope": "public"}),
+        ({"ttl_ms": -5, "cache_scope": "private"}, CacheHint(1, "public"), {"ttlMs": 0, "cacheScope": "private"}),
+    ],
+)
+def test_a_hint_of_the_result_itself_goes_before_the_general_one(
+    own: dict[str, Any], hint: CacheHint, fields: dict[str, Any]
+) -> None:
+    """Caching, "Cacheable Results"."""
+    result = ReadResourceResult(contents=[], **own)
+    assert dressed(result, MODERN, cache=hint) == {"contents": [], "resultType": "complete", **STAMP, **fields}
+    for revision in LEGACY:
+        assert dressed(result, revision, cache=hint) == {"contents": []}
+
+
+@pytest.mark.parametrize("wrong", [{"ttl": math.nan}, {"ttl": math.inf}, {"scope": "shared"}])
+def test_a_hint_that_could_not_be_written_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="a finite ttl"):
+        CacheHint(**wrong)
 
 
 HELLO = InitializeResult(

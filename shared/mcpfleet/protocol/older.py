@@ -47,20 +47,43 @@ def content(block: dict[str, Any], revision: Revision) -> dict[str, Any]:
     return _described(block, revision)
 
 
+def messages(body: dict[str, Any], revision: Revision) -> None:
+    """A prompt's messages."""
+    body["messages"] = [{**each, "content": content(each["content"], revision)} for each in body["messages"]]
+
+
+def contents(body: dict[str, Any], revision: Revision) -> None:
+    """What is at a URI."""
+    body["contents"] = [_described(each, revision) for each in body["contents"]]
+
+
+def tools(body: dict[str, Any], revision: Revision) -> None:
+    """Tools as they are listed."""
+    body["tools"] = [tool(each, revision) for each in body["tools"]]
+
+
+def prompts(body: dict[str, Any], revision: Revision) -> None:
+    """Prompts as they are listed."""
+    body["prompts"] = [_prompt(each, revision) for each in body["prompts"]]
+
+
+def resources(body: dict[str, Any], revision: Revision) -> None:
+    """Resources as they are listed."""
+    body["resources"] = [_listed(each, revision) for each in body["resources"]]
+
+
+def templates(body: dict[str, Any], revision: Revision) -> None:
+    """Resource templates as they are listed."""
+    body["resourceTemplates"] = [_listed(each, revision) for each in body["resourceTemplates"]]
+
+
 def tool(body: dict[str, Any], revision: Revision) -> dict[str, Any]:
     """A tool as it is listed."""
-    dropped = []
+    body = _without(body, *_unknown(revision))
     if not revision.tool_annotations:
-        dropped.append("annotations")
+        body.pop("annotations", None)
     if not revision.structured_output:
-        dropped.append("outputSchema")
-    if not revision.titles:
-        dropped.append("title")
-    if not revision.icons:
-        dropped.append("icons")
-    if not revision.content_meta:
-        dropped.append(META)
-    body = _without(body, *dropped)
+        body.pop("outputSchema", None)
     schema = body.get("outputSchema")
     if schema is not None and not revision.non_object_output and is_wrapped(schema):
         body["outputSchema"] = wrapped(schema)
@@ -83,6 +106,22 @@ def wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
     inner = schemas.moved(schema, f"#/properties/{WRAPPER}")
     dialect = {"$schema": inner.pop("$schema")} if "$schema" in inner else {}
     return {**dialect, "type": "object", "properties": {WRAPPER: inner}, "required": [WRAPPER]}
+
+
+def _prompt(body: dict[str, Any], revision: Revision) -> dict[str, Any]:
+    if "arguments" in body and not revision.titles:
+        body = {**body, "arguments": [_without(argument, "title") for argument in body["arguments"]]}
+    return _without(body, *_unknown(revision))
+
+
+def _listed(body: dict[str, Any], revision: Revision) -> dict[str, Any]:
+    return _described(_without(body, *_unknown(revision)), revision)
+
+
+def _unknown(revision: Revision) -> list[str]:
+    """What may be said of any listed thing, and the revision has no words for."""
+    known = {"title": revision.titles, "icons": revision.icons, META: revision.content_meta}
+    return [name for name, is_known in known.items() if not is_known]
 
 
 def _described(block: dict[str, Any], revision: Revision) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Results in the newest words, dressed for a revision: what it demands is added, what it lacks is taken away."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -16,14 +17,31 @@ from mcpfleet.protocol.jsonrpc import (
 )
 from mcpfleet.protocol.messages import (
     CallToolResult,
+    CompleteResult,
     DiscoverResult,
+    GetPromptResult,
     InitializeResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
+    ReadResourceResult,
 )
 from mcpfleet.protocol.meta import META, SERVER_INFO
 from mcpfleet.protocol.revisions import LATEST, Era, Revision
 
-Result = CallToolResult | ListToolsResult | InitializeResult | DiscoverResult
+Result = (
+    CallToolResult
+    | CompleteResult
+    | DiscoverResult
+    | GetPromptResult
+    | InitializeResult
+    | ListPromptsResult
+    | ListResourcesResult
+    | ListResourceTemplatesResult
+    | ListToolsResult
+    | ReadResourceResult
+)
 
 COMPLETE: Final = "complete"
 
@@ -34,6 +52,10 @@ class CacheHint:
 
     ttl: float = 0.0
     scope: Literal["public", "private"] = "private"
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.ttl) or self.scope not in ("public", "private"):
+            raise ValueError("a cache hint has a finite ttl in seconds, and is public or private")
 
 
 def dress(
@@ -46,7 +68,8 @@ def dress(
 ) -> dict[str, Any]:
     """The result as this revision has it; a mapping is taken as it is but for what every result has.
 
-    `cache` is for the results that must carry a hint, `output_schema` is that of the called tool. An empty
+    `cache` is for the results that must carry a hint, if they have none of their own; `output_schema` is that of the
+    called tool. An empty
     `server_info` leaves the stamp out. A value that has no JSON form raises `NotJson`, here or when it is encoded.
     """
     body: dict[str, Any] = jsontext.plain(result) if isinstance(result, msgspec.Struct) else dict(result)
@@ -55,8 +78,8 @@ def dress(
     if revision.result_type:
         body.setdefault("resultType", COMPLETE)
     if revision.cache_hints and cache is not None and body.get("resultType") == COMPLETE:
-        body["ttlMs"] = max(0, round(cache.ttl * 1000))
-        body["cacheScope"] = cache.scope
+        body["ttlMs"] = max(0, body.get("ttlMs", round(cache.ttl * 1000)))
+        body.setdefault("cacheScope", cache.scope)
     if revision.server_info_stamp and server_info:
         body[META] = {**(body.get(META) or {}), SERVER_INFO: server_info}
     return body
@@ -76,10 +99,19 @@ def _take_away(
         body.pop("cacheScope", None)
     if isinstance(result, CallToolResult):
         older.call(body, revision, output_schema)
-    elif isinstance(result, ListToolsResult):
-        body["tools"] = [older.tool(tool, revision) for tool in body["tools"]]
-    elif isinstance(result, InitializeResult):
-        older.initialize(body, revision)
+    elif type(result) in _OLDER:
+        _OLDER[type(result)](body, revision)
+
+
+_OLDER: Final[Mapping[type, Callable[[dict[str, Any], Revision], None]]] = {
+    GetPromptResult: older.messages,
+    InitializeResult: older.initialize,
+    ListPromptsResult: older.prompts,
+    ListResourcesResult: older.resources,
+    ListResourceTemplatesResult: older.templates,
+    ListToolsResult: older.tools,
+    ReadResourceResult: older.contents,
+}
 
 
 def renumber(code: int, revision: Revision) -> int:

@@ -1,5 +1,6 @@
 """Content blocks as they are on the wire."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -73,3 +74,42 @@ def test_a_resource_has_either_text_or_a_blob(both: dict[str, str]) -> None:
 def test_a_block_of_an_unknown_kind_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"type": "video", "data": ""}, type=ContentBlock)
+
+
+def test_a_file_is_content_of_the_type_that_its_name_tells(tmp_path: Path) -> None:
+    image, sound, text = tmp_path / "a.png", tmp_path / "a.wav", tmp_path / "a.md"
+    for path in (image, sound, text):
+        path.write_bytes(b"hi")
+    told = Annotations(priority=0)
+    assert ImageContent.of(image) == ImageContent("aGk=", "image/png")
+    assert ImageContent.of(image, "image/x", annotations=told) == ImageContent("aGk=", "image/x", told)
+    assert AudioContent.of(sound) == AudioContent("aGk=", "audio/wav")
+    assert EmbeddedResource.of("test://a", text, annotations=told) == EmbeddedResource(
+        ResourceContents("test://a", text="hi", mime_type="text/markdown"), told
+    )
+    assert ResourceContents.of("test://a", text, "image/png") == ResourceContents(
+        "test://a", blob="aGk=", mime_type="image/png"
+    )
+
+
+@pytest.mark.parametrize("kind", [ImageContent, AudioContent])
+def test_bytes_need_to_be_told_what_they_are(kind: type[ImageContent] | type[AudioContent]) -> None:
+    with pytest.raises(ValueError, match="MIME type: give it"):
+        kind.of(b"hi")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"audience": ["model"]}, {"audience": "user"}, {"priority": 1.1}, {"priority": -0.1}]
+)
+def test_annotations_are_checked_when_they_are_made(wrong: dict[str, Any]) -> None:
+    """Resources, "Annotations": valid values are "user" and "assistant", and a number from 0.0 to 1.0."""
+    with pytest.raises(ValueError, match=r"an audience is a list|a priority is a number"):
+        Annotations(**wrong)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(wrong, Annotations)
+
+
+def test_annotations_may_say_everything_or_nothing() -> None:
+    assert Annotations() == Annotations(audience=None, priority=None)
+    for priority in (0, 0.5, 1):
+        assert Annotations(audience=("user", "assistant"), priority=priority).priority == priority

@@ -6,16 +6,30 @@ import msgspec
 import pytest
 
 from mcpfleet.protocol.messages import (
+    Annotations,
     CallToolResult,
     Cancelled,
+    CompleteResult,
+    Completion,
     DiscoverResult,
+    GetPromptResult,
     Implementation,
     InitializeResult,
     ListChangedCapability,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     LogMessage,
     Progress,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceResult,
+    Resource,
+    ResourceContents,
     ResourcesCapability,
+    ResourceTemplate,
     ServerCapabilities,
     TextContent,
     Tool,
@@ -56,6 +70,52 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
         {"content": [{"type": "text", "text": "a"}], "structuredContent": None, "isError": True, "_meta": {"b": 1}},
     ),
     (CallToolResult(content=[]), {"content": []}),
+    (
+        ListPromptsResult(
+            prompts=[
+                Prompt(name="a", arguments=[PromptArgument("b", title="B", required=True), PromptArgument("c")]),
+                Prompt(name="d", description="D"),
+            ],
+            next_cursor="c",
+        ),
+        {
+            "prompts": [
+                {"name": "a", "arguments": [{"name": "b", "title": "B", "required": True}, {"name": "c"}]},
+                {"name": "d", "description": "D"},
+            ],
+            "nextCursor": "c",
+        },
+    ),
+    (
+        GetPromptResult(messages=[PromptMessage.user("a"), PromptMessage.assistant(TextContent("b"))], description="d"),
+        {
+            "messages": [
+                {"role": "user", "content": {"type": "text", "text": "a"}},
+                {"role": "assistant", "content": {"type": "text", "text": "b"}},
+            ],
+            "description": "d",
+        },
+    ),
+    (
+        ListResourcesResult(
+            resources=[Resource(uri="test://a", name="a", size=0, annotations=Annotations(priority=1))],
+        ),
+        {"resources": [{"uri": "test://a", "name": "a", "size": 0, "annotations": {"priority": 1}}]},
+    ),
+    (
+        ListResourceTemplatesResult(
+            resource_templates=[ResourceTemplate(uri_template="test://{a}", name="a", mime_type="text/plain")]
+        ),
+        {"resourceTemplates": [{"uriTemplate": "test://{a}", "name": "a", "mimeType": "text/plain"}]},
+    ),
+    (
+        ReadResourceResult(contents=[ResourceContents("test://a", "t")], ttl_ms=5, cache_scope="public"),
+        {"contents": [{"uri": "test://a", "text": "t"}], "ttlMs": 5, "cacheScope": "public"},
+    ),
+    (
+        CompleteResult(completion=Completion(["a"], total=2, has_more=True)),
+        {"completion": {"values": ["a"], "total": 2, "hasMore": True}},
+    ),
     (
         InitializeResult(
             protocol_version="2025-11-25",

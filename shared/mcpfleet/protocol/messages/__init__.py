@@ -1,5 +1,6 @@
 """The vocabulary: one superset of all revisions, in the newest one's words; `wire` takes away what a revision lacks."""
 
+from mcpfleet.protocol.messages.completion import MAX_VALUES, CompleteResult, Completion
 from mcpfleet.protocol.messages.content import (
     Annotations,
     AudioContent,
@@ -21,6 +22,20 @@ from mcpfleet.protocol.messages.lifecycle import (
     ServerCapabilities,
 )
 from mcpfleet.protocol.messages.notifications import LOG_LEVELS, Cancelled, LogLevel, LogMessage, Progress
+from mcpfleet.protocol.messages.prompts import (
+    GetPromptResult,
+    ListPromptsResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+)
+from mcpfleet.protocol.messages.resources import (
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+)
 from mcpfleet.protocol.messages.roots import ListRoots, ListRootsResult, Root
 from mcpfleet.protocol.messages.sampling import (
     CreateMessage,
@@ -37,11 +52,14 @@ from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult, To
 
 __all__ = [
     "LOG_LEVELS",
+    "MAX_VALUES",
     "Action",
     "Annotations",
     "AudioContent",
     "CallToolResult",
     "Cancelled",
+    "CompleteResult",
+    "Completion",
     "ContentBlock",
     "CreateMessage",
     "CreateMessageResult",
@@ -50,11 +68,15 @@ __all__ = [
     "ElicitResult",
     "ElicitUrl",
     "EmbeddedResource",
+    "GetPromptResult",
     "Icon",
     "ImageContent",
     "Implementation",
     "InitializeResult",
     "ListChangedCapability",
+    "ListPromptsResult",
+    "ListResourceTemplatesResult",
+    "ListResourcesResult",
     "ListRoots",
     "ListRootsResult",
     "ListToolsResult",
@@ -63,8 +85,14 @@ __all__ = [
     "ModelHint",
     "ModelPreferences",
     "Progress",
+    "Prompt",
+    "PromptArgument",
+    "PromptMessage",
+    "ReadResourceResult",
+    "Resource",
     "ResourceContents",
     "ResourceLink",
+    "ResourceTemplate",
     "ResourcesCapability",
     "Root",
     "SamplingContent",

@@ -2,9 +2,12 @@
 
 import base64
 from collections.abc import Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
+
+from mcpfleet.protocol import media
 
 
 class Annotations(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -13,6 +16,15 @@ class Annotations(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     audience: Sequence[Literal["user", "assistant"]] | None = None
     priority: float | None = None
     last_modified: str | None = None
+
+    def __post_init__(self) -> None:
+        if not {*(self.audience or ())} <= _ROLES or isinstance(self.audience, str):
+            raise ValueError("an audience is a list of 'user' and 'assistant'")
+        if self.priority is not None and not 0 <= self.priority <= 1:
+            raise ValueError("a priority is a number from 0 to 1")
+
+
+_ROLES: Final = frozenset({"user", "assistant"})
 
 
 class Icon(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -41,9 +53,11 @@ class ImageContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
     @classmethod
-    def of(cls, data: bytes, mime_type: str, *, annotations: Annotations | None = None) -> "ImageContent":
-        """An image from its bytes."""
-        return cls(base64.b64encode(data).decode(), mime_type, annotations)
+    def of(
+        cls, data: bytes | Path, mime_type: str | None = None, *, annotations: Annotations | None = None
+    ) -> "ImageContent":
+        """An image from its bytes, or from a file, whose name tells the MIME type where it is not given."""
+        return cls(*_encoded(data, mime_type), annotations)
 
 
 class AudioContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="audio"):
@@ -55,9 +69,11 @@ class AudioContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
     @classmethod
-    def of(cls, data: bytes, mime_type: str, *, annotations: Annotations | None = None) -> "AudioContent":
-        """Sound from its bytes."""
-        return cls(base64.b64encode(data).decode(), mime_type, annotations)
+    def of(
+        cls, data: bytes | Path, mime_type: str | None = None, *, annotations: Annotations | None = None
+    ) -> "AudioContent":
+        """Sound from its bytes, or from a file, whose name tells the MIME type where it is not given."""
+        return cls(*_encoded(data, mime_type), annotations)
 
 
 class ResourceContents(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -74,8 +90,11 @@ class ResourceContents(Struct, frozen=True, omit_defaults=True, rename="camel"):
             raise ValueError("a resource has either text or a blob")
 
     @classmethod
-    def of(cls, uri: str, data: str | bytes, mime_type: str | None = None) -> "ResourceContents":
-        """A text, or a blob from its bytes."""
+    def of(cls, uri: str, data: str | bytes | Path, mime_type: str | None = None) -> "ResourceContents":
+        """A text, or a blob from its bytes; of a file whichever its MIME type says, which its name tells if need be."""
+        if isinstance(data, Path):
+            mime_type = mime_type or media.guess(data.name)
+            data = media.decoded(data.read_bytes(), mime_type)
         if isinstance(data, str):
             return cls(uri, text=data, mime_type=mime_type)
         return cls(uri, blob=base64.b64encode(data).decode(), mime_type=mime_type)
@@ -87,6 +106,18 @@ class EmbeddedResource(Struct, frozen=True, omit_defaults=True, rename="camel", 
     resource: ResourceContents
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    @classmethod
+    def of(
+        cls,
+        uri: str,
+        data: str | bytes | Path,
+        mime_type: str | None = None,
+        *,
+        annotations: Annotations | None = None,
+    ) -> "EmbeddedResource":
+        """A resource from its text, its bytes or a file; see `ResourceContents.of`."""
+        return cls(ResourceContents.of(uri, data, mime_type), annotations)
 
 
 class ResourceLink(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="resource_link"):
@@ -104,3 +135,13 @@ class ResourceLink(Struct, frozen=True, omit_defaults=True, rename="camel", tag_
 
 
 ContentBlock = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink
+
+
+def _encoded(data: bytes | Path, mime_type: str | None) -> tuple[str, str]:
+    """Base64 and MIME type."""
+    if isinstance(data, Path):
+        mime_type = mime_type or media.guess(data.name)
+        data = data.read_bytes()
+    if mime_type is None:
+        raise ValueError("bytes do not tell their MIME type: give it")
+    return base64.b64encode(data).decode(), mime_type

@@ -1,0 +1,131 @@
+"""What tool authors write to, and what clients are told of it."""
+
+from typing import Any
+
+import pytest
+
+from mcpfleet import Context, Icon, RegistrationError, Server, ToolAnnotations
+from mcpfleet.protocol.jsontext import plain
+from mcpfleet.protocol.revisions import ALL_DATES, LATEST_LEGACY, REVISIONS, Era
+from mcpfleet.server.tool import Tool, compile_tool
+from tests.server.wire import MODERN
+from tests.server.world import World
+
+ICON = Icon(src="https://example.org/icon.png")
+
+
+def full() -> Server:
+    return Server(
+        "weather",
+        version="1.2.3",
+        title="Weather",
+        description="Forecasts.",
+        instructions="Ask for a city.",
+        website_url="https://example.org",
+        icons=[ICON],
+    )
+
+
+def test_a_function_is_registered_bare_and_returned_unchanged() -> None:
+    server = Server("s")
+
+    @server.tool
+    def echo(x: str) -> str:
+        """Return the argument."""
+        return x
+
+    assert echo("direct") == "direct"
+    (tool,) = server.registry.tools
+    assert (tool.name, tool.definition.description) == ("echo", "Return the argument.")
+
+
+def test_a_function_is_registered_with_options_and_returned_unchanged() -> None:
+    server = Server("s")
+
+    @server.tool(name="other", title="T", description="D", annotations=ToolAnnotations(read_only_hint=True), timeout=2)
+    def echo(x: str) -> str:
+        return x
+
+    assert echo("direct") == "direct"
+    (tool,) = server.registry.tools
+    assert (tool.name, tool.definition.title, tool.definition.description, tool.timeout) == ("other", "T", "D", 2)
+    assert tool.definition.annotations == ToolAnnotations(read_only_hint=True)
+
+
+def test_a_context_is_no_argument() -> None:
+    server = Server("s")
+
+    @server.tool
+    def one(ctx: Context, x: int) -> int:
+        return x
+
+    (tool,) = server.registry.tools
+    assert list(tool.definition.input_schema["properties"]) == ["x"]
+
+
+def test_a_name_is_registered_once() -> None:
+    server = Server("s")
+    server.tool(name="taken")(lambda: None)
+    with pytest.raises(RegistrationError, match="taken"):
+        server.tool(name="taken")(lambda: None)
+    assert len(server.registry.tools) == 1
+
+
+def test_a_compiled_tool_is_registered_as_it_is() -> None:
+    server = Server("s")
+    tool: Tool = compile_tool(lambda: None, context_type=Context, name="made")
+    server.add_tool(tool)
+    assert server.registry.get("made") is tool
+
+
+def test_a_server_includes_another_under_a_prefix_or_not_at_all() -> None:
+    inner, outer = Server("inner"), Server("outer")
+    for name in ("a", "b"):
+        inner.tool(name=name)(lambda: None)
+    outer.tool(name="crm_b")(lambda: None)
+    with pytest.raises(RegistrationError, match="crm_b"):
+        outer.include(inner, prefix="crm_")
+    assert [tool.name for tool in outer.registry.tools] == ["crm_b"]
+    outer.include(inner, prefix="x_")
+    assert [tool.name for tool in outer.registry.tools] == ["crm_b", "x_a", "x_b"]
+
+
+def test_discovery_lists_every_version_newest_first() -> None:
+    told = plain(full().discovery())
+    assert told == {
+        "supportedVersions": ALL_DATES,
+        "capabilities": {"tools": {}, "logging": {}},
+        "instructions": "Ask for a city.",
+    }
+
+
+@pytest.mark.parametrize("revision", [r for r in REVISIONS if r.era is Era.LEGACY], ids=lambda revision: revision.date)
+def test_initialization_names_the_agreed_revision(revision: Any) -> None:
+    told = plain(full().initialization(revision))
+    assert told["protocolVersion"] == revision.date
+    assert told["capabilities"] == {"tools": {"listChanged": True}, "logging": {}}
+    assert told["instructions"] == "Ask for a city."
+    assert told["serverInfo"]["name"] == "weather"
+
+
+@pytest.mark.parametrize("date", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_a_legacy_client_is_told_of_the_server_what_its_revision_knows(memory: World, date: str) -> None:
+    node = await memory.node(server=full())
+    params = {"protocolVersion": date, "capabilities": {}, "clientInfo": {}}
+    got = await node.send("POST", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).got()
+    expected: dict[str, Any] = {"name": "weather", "version": "1.2.3"}
+    if date >= "2025-06-18":
+        expected["title"] = "Weather"
+    if date == LATEST_LEGACY.date:
+        icons = [{"src": "https://example.org/icon.png"}]
+        expected |= {"description": "Forecasts.", "websiteUrl": "https://example.org", "icons": icons}
+    assert got.result["serverInfo"] == expected
+
+
+async def test_a_modern_client_is_told_of_the_server_with_every_result(memory: World) -> None:
+    node = await memory.node(server=full())
+    for method in ("server/discover", "tools/list"):
+        got = await node.modern(method).got()
+        assert got.result["_meta"]["io.modelcontextprotocol/serverInfo"]["title"] == "Weather"
+        assert (got.result["ttlMs"], got.result["cacheScope"]) == (0, "private")
+    assert MODERN in (await node.modern("server/discover").got()).result["supportedVersions"]

@@ -29,7 +29,7 @@ class Registrar:
         return function
 
     def add_tool(self, tool: Tool, /) -> None:
-        self.registry.add(tool)
+        self.registry.tools.add(tool)
 
 
 MODULE = """

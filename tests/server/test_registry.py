@@ -21,7 +21,7 @@ def tool(name: str, **options: Any) -> Tool:
 def registry(*names: str) -> Registry:
     made = Registry()
     for name in names:
-        made.add(tool(name))
+        made.tools.add(tool(name))
     return made
 
 
@@ -32,24 +32,24 @@ def names(of: Registry) -> list[str]:
 def test_tools_are_found_by_name_and_listed_in_order() -> None:
     made = registry("b", "a", "c")
     assert names(made) == ["b", "a", "c"]
-    assert made.get("a") is made.tools[1]
-    assert made.get("A") is None
+    assert made.tools.get("a") is made.tools.listed[1]
+    assert made.tools.get("A") is None
     assert names(Registry()) == []
 
 
 def test_a_name_that_is_taken_is_refused_and_changes_nothing() -> None:
     made = registry("a")
-    before = (made.digest, made.get("a"))
+    before = (made.digest, made.tools.get("a"))
     with pytest.raises(RegistrationError, match="'a' is registered already"):
-        made.add(tool("a", title="another"))
-    assert (made.digest, made.get("a")) == before
+        made.tools.add(tool("a", title="another"))
+    assert (made.digest, made.tools.get("a")) == before
     assert len(made.tools) == 1
 
 
 def test_a_list_taken_earlier_does_not_change() -> None:
     made = registry("a")
-    taken = made.tools
-    made.add(tool("b"))
+    taken = made.tools.listed
+    made.tools.add(tool("b"))
     assert [one.name for one in taken] == ["a"]
 
 
@@ -95,7 +95,7 @@ def test_the_digest_tells_every_list_from_every_other() -> None:
     ]
     for options in ({"title": "A"}, {"description": "A"}, {"meta": {"a": 1}}, {"output_schema": {"type": "null"}}):
         one = Registry()
-        one.add(tool("a", **options))
+        one.tools.add(tool("a", **options))
         made.append(one)
     digests = [one.digest for one in made]
     assert len(set(digests)) == len(digests)
@@ -105,10 +105,10 @@ def test_the_digest_tells_every_list_from_every_other() -> None:
 def test_the_digest_follows_a_change_and_ignores_what_clients_do_not_see() -> None:
     made = registry("a")
     first = made.digest
-    made.add(tool("b"))
+    made.tools.add(tool("b"))
     assert made.digest == registry("a", "b").digest != first
     slow = Registry()
-    slow.add(tool("a", timeout=5))
+    slow.tools.add(tool("a", timeout=5))
     assert slow.digest == first
 
 
@@ -116,7 +116,7 @@ SCRIPT = """
 from tests.server.test_derived import many
 from tests.server.test_registry import Context, Registry, compile_tool
 registry = Registry()
-registry.add(compile_tool(many, context_type=Context))
+registry.tools.add(compile_tool(many, context_type=Context))
 print(registry.digest)
 """
 

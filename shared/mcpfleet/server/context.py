@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from mcpfleet.errors import Cancelled
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.jsonrpc import RequestId
+from mcpfleet.protocol.revisions import Era
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.outlet import Outlet
@@ -75,6 +76,11 @@ class Context:
     def protocol_version(self) -> str:
         """The protocol revision that this request is served in."""
         return self._caller.revision.date
+
+    @property
+    def era(self) -> Era:
+        """How the client introduces itself: by a handshake, or on every request."""
+        return self._caller.revision.era
 
     @property
     def cancelled(self) -> bool:

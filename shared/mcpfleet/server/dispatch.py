@@ -7,14 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfleet.errors import ProtocolError, ToolError
+from mcpfleet.errors import ArgumentsRefused, ProtocolError, ToolError
 from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult
 from mcpfleet.protocol.revisions import Era
-from mcpfleet.protocol.wire import CacheHint, Result
+from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.context import Context
+from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.server import Server
@@ -23,7 +24,7 @@ from mcpfleet.server.tool import Tool
 
 log = logging.getLogger("mcpfleet.dispatch")
 
-Handler = Callable[[Mapping[str, Any], Context], Awaitable[Result | Mapping[str, Any]]]
+Handler = Callable[[Mapping[str, Any], Context], Awaitable[Success]]
 
 BOTH: Final = frozenset(Era)
 LEGACY: Final = frozenset({Era.LEGACY})
@@ -32,11 +33,10 @@ MODERN: Final = frozenset({Era.MODERN})
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How one method is served, in which eras, and whether its results may be cached."""
+    """How one method is served, and in which eras."""
 
     handler: Handler
     eras: frozenset[Era] = BOTH
-    cache: CacheHint | None = None
 
 
 class Dispatcher:
@@ -45,25 +45,26 @@ class Dispatcher:
     def __init__(self, server: Server, threads: Threads) -> None:
         self._server = server
         self._threads = threads
-        fresh = CacheHint()
         self._methods: dict[str, Method] = {
             "ping": Method(self._ping, eras=LEGACY),
-            "server/discover": Method(self._discover, eras=MODERN, cache=fresh),
-            "tools/list": Method(self._list_tools, cache=fresh),
+            "server/discover": Method(self._discover, eras=MODERN),
+            "tools/call": Method(self._call_tool),
+            "tools/list": Method(self._list_tools),
         }
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
         """Serve one request to its outcome; what the peer may not read is logged under a correlation id."""
         context = Context(caller, outlet)
         try:
-            if request.method == "tools/call":
-                return await self._call_tool(request.params, caller, context)
             method = self._methods.get(request.method)
             if method is None or caller.revision.era not in method.eras:
                 return Refusal(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
-            return Success(await method.handler(request.params, context), method.cache)
+            return await method.handler(request.params, context)
         except ProtocolError as error:
             return Refusal(error.code, error.message, error.data)
+        except ToolError as error:
+            code = INVALID_PARAMS if isinstance(error, ArgumentsRefused) else INTERNAL_ERROR
+            return Refusal(code, str(error))
         except BaseException as error:  # the boundary: what is ours is logged, and no words for the peer
             if not _is_ours(error):
                 context.cancel()
@@ -72,18 +73,38 @@ class Dispatcher:
         finally:
             context.close()
 
-    async def _call_tool(self, params: Mapping[str, Any], caller: Caller, context: Context) -> Outcome:
+    async def perform(self, operation: Operation, context: Context) -> Success:
+        """Make the call within its time: every function that an author wrote is called here, whatever it is."""
+        deadline = asyncio.timeout(operation.timeout)
+        try:
+            async with deadline:
+                result = await operation.work()
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            context.cancel()
+            raise ToolError(f"The call did not finish within {operation.timeout:g} seconds.") from None
+        return Success(result, operation.cache, operation.output_schema)
+
+    async def _call_tool(self, params: Mapping[str, Any], context: Context) -> Success:
         tool = self._tool(params)
         arguments = params.get("arguments")
         if arguments is None:  # some clients write out what they leave empty
             arguments = {}
         if not isinstance(arguments, dict):
             raise ProtocolError(INVALID_PARAMS, "params.arguments must be an object")
-        if caller.revision.era is Era.MODERN and (complaint := tool.header_complaint(arguments, caller.headers)):
+        if context.era is Era.MODERN and (complaint := tool.header_complaint(arguments, context.headers)):
             raise ProtocolError(HEADER_MISMATCH, complaint)
+        operation = Operation(
+            method="tools/call",
+            target=tool.name,
+            arguments=arguments,
+            work=lambda: tool.call(context, arguments, self._threads),
+            timeout=tool.timeout,
+            output_schema=tool.definition.output_schema,
+        )
         try:
-            result = await self._within(tool, context, arguments)
-            return Success(result, output_schema=tool.definition.output_schema)
+            return await self.perform(operation, context)
         except ToolError as error:
             return _failed(str(error))
         except ProtocolError:
@@ -93,38 +114,26 @@ class Dispatcher:
                 raise
             return _failed(f"The tool failed. Correlation id: {_logged(tool.name, error)}")
 
-    async def _within(self, tool: Tool, context: Context, arguments: Mapping[str, Any]) -> CallToolResult:
-        if tool.timeout is None:
-            return await tool.call(context, arguments, self._threads)
-        deadline = asyncio.timeout(tool.timeout)
-        try:
-            async with deadline:
-                return await tool.call(context, arguments, self._threads)
-        except TimeoutError:
-            if deadline.expired():
-                context.cancel()
-                raise ToolError(f"The tool did not finish within {tool.timeout:g} seconds.") from None
-            raise
-
     def _tool(self, params: Mapping[str, Any]) -> Tool:
         name = params.get("name")
         if not isinstance(name, str):
             raise ProtocolError(INVALID_PARAMS, "params.name must be a string")
-        tool = self._server.registry.get(name)
+        tool = self._server.registry.tools.get(name)
         if tool is None:
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
         return tool
 
-    async def _list_tools(self, params: Mapping[str, Any], _context: Context) -> Result:
+    async def _list_tools(self, params: Mapping[str, Any], _context: Context) -> Success:
         if params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
-        return ListToolsResult(tools=tuple(tool.definition for tool in self._server.registry.tools))
+        result = ListToolsResult(tools=tuple(tool.definition for tool in self._server.registry.tools))
+        return Success(result, CacheHint())
 
-    async def _ping(self, _params: Mapping[str, Any], _context: Context) -> Mapping[str, Any]:
-        return {}
+    async def _ping(self, _params: Mapping[str, Any], _context: Context) -> Success:
+        return Success({})
 
-    async def _discover(self, _params: Mapping[str, Any], _context: Context) -> Result:
-        return self._server.discovery()
+    async def _discover(self, _params: Mapping[str, Any], _context: Context) -> Success:
+        return Success(self._server.discovery(), CacheHint())
 
 
 def _failed(text: str) -> Success:

@@ -1,60 +1,124 @@
-"""What may be said of a tool beyond its function; all of it optional."""
+"""What may be said of a tool, a prompt or a resource beyond its function; nearly all of it optional."""
 
 import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypedDict, cast
+from typing import Any, Final, TypedDict, TypeVar, cast
 
 from mcpfleet.errors import RegistrationError
-from mcpfleet.protocol.messages.content import Icon
+from mcpfleet.protocol import jsontext
+from mcpfleet.protocol.messages.content import Annotations, Icon
+from mcpfleet.protocol.messages.prompts import PromptArgument
 from mcpfleet.protocol.messages.tools import ToolAnnotations
+from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server.signature import unwrapped
+
+NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+"""MCP: server/tools, Tool Names; prompts are named by the same rule."""
 
 
 class Options(TypedDict, total=False):
-    """The keywords of `Server.tool`; None is as good as leaving one out."""
+    """What may be said of anything; None is as good as leaving it out."""
 
     name: str | None
-    """Unique in the server; else the function's name, or the class's in snake_case."""
+    """Else the function's name, or the class's in snake_case."""
     title: str | None
     """For people."""
     description: str | None
     """For models; else the docstring."""
+    meta: dict[str, Any] | None
+    """The `_meta` of the definition."""
+    icons: Sequence[Icon] | None
+    timeout: float | None
+    """Seconds that one call may take."""
+
+
+class ToolOptions(Options, total=False):
+    """The keywords of `Server.tool`; the name is unique among tools."""
+
     annotations: ToolAnnotations | None
     """Hints on what the tool does to the world."""
     input_schema: Mapping[str, Any] | None
     """A JSON Schema in place of the one that the parameters describe; arguments are then not converted."""
     output_schema: Mapping[str, Any] | None
     """A JSON Schema in place of the one that the return annotation describes."""
-    meta: dict[str, Any] | None
-    """The `_meta` of the tool's definition."""
-    icons: Sequence[Icon] | None
-    timeout: float | None
-    """Seconds that one call may take."""
 
+
+class PromptOptions(Options, total=False):
+    """The keywords of `Server.prompt`; the name is unique among prompts."""
+
+    arguments: Sequence[PromptArgument] | None
+    """What clients are told of the arguments, in place of what the parameters tell."""
+
+
+class ResourceOptions(Options, total=False):
+    """The keywords of `Server.resource`; what is unique is the URI or template."""
+
+    uri: str | None
+    """Where a class or an instance says it; a function is given it first."""
+    mime_type: str | None
+    """Else what the contents tell."""
+    size: int | None
+    """In bytes, of an exact resource."""
+    annotations: Annotations | None
+    """For whom it is, how much it matters, when it changed."""
+    cache: CacheHint | None
+    """How long what was read stays fresh; else as the server says."""
+
+
+Kind = TypeVar("Kind", bound=Options)
+Definition = TypeVar("Definition")
 
 _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def opened(tool: Any, given: Options) -> tuple[Callable[..., Any], Options]:
-    """The function of a tool, and its options; `given` ones go before those that the tool has of its own.
+def opened(offered: Any, given: Kind, known: type[Kind]) -> tuple[Callable[..., Any], Kind]:
+    """The function of what is offered, and its options; `given` ones go before those that it has of its own.
 
-    A tool may be a class, of which one instance is made, or an instance: `__call__` is the function, and class
-    attributes are the options.
+    It may be a class, of which one instance is made, or an instance: `__call__` is the function, and class attributes
+    are the options.
     """
-    if isinstance(tool, type):
-        tool = _instance(tool)
-    if not callable(tool):
-        raise RegistrationError(f"{type(tool).__name__} is not callable, so it cannot be a tool")
+    if isinstance(offered, type):
+        offered = _instance(offered)
+    if not callable(offered):
+        raise RegistrationError(f"{type(offered).__name__} is not callable, so it cannot be served")
     own: dict[str, Any] = {}
-    if inspect.isroutine(tool) or isinstance(tool, functools.partial):
-        own["name"] = getattr(unwrapped(tool), "__name__", None)
+    if inspect.isroutine(offered) or isinstance(offered, functools.partial):
+        own["name"] = getattr(unwrapped(offered), "__name__", None)
     else:
-        kind = type(tool)
+        kind = type(offered)
         own["name"] = _WORDS.sub("_", kind.__name__).lower()
-        own |= {name: getattr(kind, name) for name in Options.__annotations__ if hasattr(kind, name)}
-    return tool, cast("Options", own | {name: value for name, value in given.items() if value is not None})
+        own |= {name: getattr(kind, name) for name in _keywords(known) if hasattr(kind, name)}
+    return offered, cast("Kind", own | {name: value for name, value in given.items() if value is not None})
+
+
+def checked_name(name: Any, kind: str) -> str:
+    """The name itself, if it is one that every client takes; else `RegistrationError`."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise RegistrationError(f"{str(name)[:140]!r} is no {kind} name: 1 to 128 of the characters A-Z a-z 0-9 _ - .")
+    return name
+
+
+def checked_seconds(timeout: float | None, where: str) -> float | None:
+    """The timeout itself; `RegistrationError` if it is none."""
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise RegistrationError(f"{where}: timeout must be a positive number of seconds")
+    return timeout
+
+
+def checked_definition(definition: Definition, where: str) -> Definition:
+    """The definition itself; `RegistrationError` if JSON cannot carry it, so that no list would be."""
+    try:
+        jsontext.dumps(definition)
+    except jsontext.NotJson as error:
+        raise RegistrationError(f"{where}: its definition is not JSON: {error}") from None
+    return definition
+
+
+def _keywords(known: Any) -> frozenset[str]:
+    keywords: frozenset[str] = known.__optional_keys__
+    return keywords
 
 
 def _instance(kind: type) -> Any:

@@ -86,7 +86,7 @@ class Server:
 
     def add_tool(self, tool: Tool, /) -> None:
         """Register a compiled tool; `RegistrationError` if its name is taken."""
-        self.registry.add(tool)
+        self.registry.tools.add(tool)
 
     def include(self, other: "Server", *, prefix: str = "") -> None:
         """Offer everything that the other server offers now, each name after the prefix; all of it, or nothing."""

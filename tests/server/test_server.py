@@ -75,7 +75,7 @@ def test_a_compiled_tool_is_registered_as_it_is() -> None:
     server = Server("s")
     tool: Tool = compile_tool(lambda: None, context_type=Context, name="made")
     server.add_tool(tool)
-    assert server.registry.get("made") is tool
+    assert server.registry.tools.get("made") is tool
 
 
 def test_a_server_includes_another_under_a_prefix_or_not_at_all() -> None:

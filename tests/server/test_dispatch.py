@@ -172,7 +172,7 @@ async def test_a_tool_that_takes_too_long_is_told_so_and_can_see_it(server: Serv
         seen.set()
 
     server.tool(name="slow", timeout=0.05)(sync if kind == "sync" else coroutine)
-    assert failure(await desk.call("slow")) == "The tool did not finish within 0.05 seconds."
+    assert failure(await desk.call("slow")) == "The call did not finish within 0.05 seconds."
     assert contexts[0].cancelled
     may_end.set()
     if kind == "sync":

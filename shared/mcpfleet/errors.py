@@ -80,7 +80,10 @@ class OutputRefused(McpFleetError):
 
 
 class ProtocolError(McpFleetError):
-    """A JSON-RPC error response; `message` and `data` reach the peer as they are."""
+    """A JSON-RPC error response; `message` and `data` reach the peer as they are.
+
+    So does `code`, but for what only other revisions define: codes from -32099 to -32000 belong to the protocol.
+    """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)

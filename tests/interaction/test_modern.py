@@ -51,6 +51,16 @@ async def test_a_list_says_for_how_long_and_for_whom_it_may_be_kept(fleet: Fleet
     assert not {"ttlMs", "cacheScope"} & set(called)
 
 
+async def test_a_modern_list_does_not_depend_on_what_went_before(fleet: Fleet) -> None:
+    """Tools 2026-07-28, "Capabilities": the same for every connection, whatever was asked on it."""
+    async with connected(fleet.url, MODERN) as client, connected(fleet.url, MODERN) as other:
+        fresh = (await other.request("tools/list")).result
+        for tool in ("echo", "no_such_tool", "add"):
+            await client.call(tool, x="x")
+        await client.request("no/such/method")
+        assert (await client.request("tools/list")).result == fresh
+
+
 @pytest.mark.parametrize("date", LEGACY)
 async def test_no_legacy_result_has_what_only_modern_ones_have(fleet: Fleet, date: str) -> None:
     """Schema of each legacy revision."""

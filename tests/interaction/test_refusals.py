@@ -104,10 +104,12 @@ HEADERS: Final = [
     Refused("host of a subdomain", 403, -32600, hello(), {**POST, "Host": "127.0.0.1.evil.example"}, reason="host"),
     Refused("foreign origin", 403, -32600, hello(), {**POST, "Origin": "https://evil.example"}, reason="origin"),
     Refused("null origin", 403, -32600, hello(), {**POST, "Origin": "null"}, reason="origin"),
+    Refused("GET from elsewhere", 403, -32600, b"", {**GET, **DEAD, "Origin": "https://evil.example"}, "GET", "origin"),
+    Refused("DELETE from elsewhere", 403, -32600, b"", {**DEAD, "Origin": "https://evil.example"}, "DELETE", "origin"),
     Refused("unknown version", 400, -32022, hello(), {**POST, "MCP-Protocol-Version": "1999-01-01"}),
     Refused("unknown version later", 400, -32022, plain(LIST), {**POST, **DEAD, "MCP-Protocol-Version": "x"}),
 ]
-"""Handshakes that would be served, but for their headers."""
+"""Requests that are refused for their headers: handshakes that would be served but for them, and strangers'."""
 
 SESSIONS: Final = [
     Refused("request without session", 400, -32600, plain(LIST), reason="session_required"),

@@ -4,6 +4,7 @@ Every process count and every legacy revision; what is said of A, B and C is sai
 """
 
 import asyncio
+import re
 
 import pytest
 
@@ -28,6 +29,26 @@ async def test_each_step_of_a_session_may_be_served_by_another_process(fleet: Fl
     assert {tool["name"] for tool in steps[2].result["tools"]} >= {"echo", "slow"}
     assert steps[3].text == "hi"
     assert len({step.process for step in steps}) == len(fleet.processes)
+
+
+@every_legacy
+async def test_a_session_id_is_long_visible_ascii_that_nobody_has_had_before(fleet: Fleet, date: str) -> None:
+    """Transports, "Session Management": visible ASCII, and too random to be guessed."""
+    ids: list[str] = []
+    for _ in range(6):
+        async with Client(fleet.url, date) as client:
+            ids.append((await client.initialize()).headers["Mcp-Session-Id"])
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch("[!-~]{32,}", session_id) for session_id in ids)
+
+
+@every_legacy
+async def test_a_get_is_answered_with_an_event_stream(fleet: Fleet, date: str) -> None:
+    """Transports, "Listening for Messages from the Server"; the same path takes POST."""
+    async with connected(fleet.url, date) as client:
+        for pin in range(len(fleet.processes)):
+            async with client.listening(pin=pin) as stream:
+                assert (stream.status, stream.headers["Content-Type"]) == (200, "text/event-stream")
 
 
 @every_legacy

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fleets import Fleet
-from tests.wire import EVERY, MODERN, Answer, Client, Json, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, MODERN, Answer, Client, Json, connected
 
 every_revision = pytest.mark.parametrize("date", EVERY)
 STRUCTURED = ("2025-06-18", "2025-11-25", MODERN)
@@ -96,6 +96,15 @@ async def test_wrong_arguments_are_an_error_of_the_tool_that_names_the_field(fle
             assert answer.result["isError"] is True
             assert answer.result["content"][0]["text"].startswith(f"{field}: ")
             assert "structuredContent" not in answer.result
+
+
+async def test_a_task_asked_of_a_server_without_tasks_is_served_as_a_call(fleet: Fleet) -> None:
+    """Tasks 2025-11-25, "Task Support and Handling": who declares no tasks passes over the wish for one."""
+    async with connected(fleet.url, LATEST_HANDSHAKE) as client:
+        params: Json = {"name": "echo", "arguments": {"x": "hi"}, "task": {"ttl": 60_000}}
+        answer = await client.request("tools/call", params)
+    assert answer.text == "hi"
+    assert "task" not in answer.result
 
 
 @every_revision

@@ -405,7 +405,7 @@ def test_a_value_without_a_json_form_is_refused_by_name(revision: Revision) -> N
         (-32022, -32600, -32022),
         (-32602, -32602, -32602),
         (-32603, -32603, -32603),
-        (-32042, -32042, -32042),
+        (-32042, -32042, -32603),
         (7, 7, 7),
     ],
 )
@@ -413,6 +413,18 @@ def test_a_value_without_a_json_form_is_refused_by_name(revision: Revision) -> N
 def test_an_error_has_the_code_of_its_revision(revision: Revision, code: int, legacy: int, modern: int) -> None:
     """Overview, "Error Codes"."""
     assert renumber(code, revision) == (modern if revision.era is Era.MODERN else legacy)
+
+
+@pytest.mark.parametrize("code", [-32000, -32001, -32002, -32019, -32023, -32042, -32099])
+def test_no_code_of_the_protocols_range_goes_out_that_the_revision_does_not_define(code: int) -> None:
+    """Overview 2026-07-28, "Error Codes": neither retired codes nor any that somebody made up there."""
+    assert renumber(code, MODERN) in (-32602, -32603)
+
+
+@pytest.mark.parametrize("code", [-32100, -31999, -1, 0, 1, 404])
+@every
+def test_codes_outside_the_protocols_range_are_the_authors(revision: Revision, code: int) -> None:
+    assert renumber(code, revision) == code
 
 
 def test_what_a_result_has_is_a_matter_of_facts_and_not_of_eras() -> None:

@@ -1,11 +1,12 @@
 """Modern requests: each stands alone, and its response is the only way back (transports/streamable-http)."""
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
 
-from mcpfleet import Principal, ProtocolError
+from mcpfleet import Context, Principal, ProtocolError
 from mcpfleet.server.eras.modern import MAX_NOTIFICATIONS
 from tests.server.wire import DEADLINE, Json, Node
 from tests.server.world import PATIENT, World, eventually
@@ -81,6 +82,8 @@ async def test_log_messages_come_only_if_the_request_asks_for_them_and_from_its_
         (ProtocolError(-32602, "no"), 400, -32602),
         (ProtocolError(-32021, "no", {"requiredCapabilities": {"sampling": {}}}), 400, -32021),
         (ProtocolError(-32601, "no"), 404, -32601),
+        (ProtocolError(-32002, "no"), 400, -32602),
+        (ProtocolError(-32042, "no"), 200, -32603),
         (ProtocolError(-32603, "no"), 200, -32603),
         (ProtocolError(-1, "no"), 200, -1),
     ],
@@ -116,6 +119,36 @@ async def test_a_client_that_leaves_cancels_its_request_and_hears_no_more(memory
     assert context.cancelled
     await context.report_progress(1)
     assert flight.peer.events == []
+
+
+async def test_modern_clients_that_leave_at_any_moment_harm_nobody_else(memory: World) -> None:
+    """Cancellation, "Timing Considerations": a result that crosses a cancel is nobody's, and costs nobody else's."""
+    node = await memory.node()
+    chance = random.Random(7)
+
+    @node.engine.server.tool
+    async def soon(tag: str, ctx: Context) -> str:
+        """Report, and return after a moment."""
+        await ctx.report_progress(1)
+        await asyncio.sleep(chance.uniform(0, 0.02))
+        return tag
+
+    async def leave(number: int) -> bool:
+        params = {"name": "soon", "arguments": {"tag": str(number)}}
+        flight = node.modern("tools/call", params, as_id=number, meta={"progressToken": number})
+        await asyncio.sleep(chance.uniform(0, 0.02))
+        ended = flight.ended
+        await flight.cut()
+        heard = len(flight.peer.events)
+        await asyncio.sleep(0.02)
+        assert len(flight.peer.events) == heard
+        return ended
+
+    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
+        leaving = [tasks.create_task(leave(number)) for number in range(100)]
+        staying = node.modern("tools/call", {"name": "soon", "arguments": {"tag": "stays"}}, as_id=5)
+    assert {each.result() for each in leaving} == {True, False}
+    assert (await staying.got()).text == "stays"
 
 
 async def test_one_request_sends_a_bounded_number_of_notifications_and_still_its_result(

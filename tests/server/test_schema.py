@@ -136,6 +136,11 @@ VALUES: list[tuple[Any, Any, bool]] = [
     ({"const": 2**53 + 1}, 2**53, False),
     ({"type": "string", "format": "date-time"}, "not a time", True),
     ({"pattern": "^(a+)+$"}, "a" * 60 + "!", False),
+    ({"prefixItems": [{"type": "integer"}], "items": False}, [1, 2], False),
+    ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, False),
+    ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, {"b": 1}, False),
+    ({"contains": {"const": 1}, "minContains": 2}, [1, 2], False),
+    ({"$defs": {"n": {"type": "integer"}}, "$ref": "#/$defs/n", "minimum": 2}, 1, False),
 ]
 
 

@@ -204,6 +204,23 @@ async def test_a_stream_that_nobody_reads_blocks_neither_its_session_nor_others(
     assert await heard(again) == CHANGED
 
 
+async def test_no_answer_to_a_call_goes_on_a_stream_of_a_get(world: World) -> None:
+    """Only who takes up a call's own stream gets its response there."""
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    flights = [await listening(session, node), await listening(session, other)]
+    streamed = session.call(node, "held", name="a", token=1)
+    await world.stage.began()
+    await world.stage.contexts["a"].report_progress(1)
+    assert await heard(streamed)
+    await streamed.cut()
+    assert (await session.call(other, "echo", x="hi").got()).text == "hi"
+    world.stage.release("a", "done")
+    assert (await session.listen(node, streamed.last_event_id).got()).text == "done"
+    await session.end(node)
+    assert [(await flight.got()).messages for flight in flights] == [[], []]
+
+
 async def test_a_deleted_session_ends_its_streams_on_every_process(world: World) -> None:
     node, other = await world.node(), await world.node()
     session = await node.initialize()

@@ -10,6 +10,7 @@ import msgspec
 from mcpfleet.protocol import jsontext, older
 from mcpfleet.protocol.jsonrpc import (
     HEADER_MISMATCH,
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     MISSING_CLIENT_CAPABILITY,
     RESOURCE_NOT_FOUND,
@@ -115,12 +116,17 @@ _OLDER: Final[Mapping[type, Callable[[dict[str, Any], Revision], None]]] = {
 
 
 def renumber(code: int, revision: Revision) -> int:
-    """The revision's own code for an error; what only later revisions have a code for is an invalid request."""
+    """The revision's own code for an error ("Error Codes").
+
+    What only later revisions have a code for is an invalid request. Of the range that the modern era reserves for the
+    protocol nothing goes out but what it defines: all else becomes an internal error.
+    """
     if code == RESOURCE_NOT_FOUND:
         return revision.resource_not_found
-    if revision.era is Era.LEGACY and code in _MODERN_CODES:
-        return INVALID_REQUEST
-    return code
+    if revision.era is Era.LEGACY:
+        return INVALID_REQUEST if code in _MODERN_CODES else code
+    return INTERNAL_ERROR if code in _RESERVED_CODES and code not in _MODERN_CODES else code
 
 
 _MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
+_RESERVED_CODES: Final = range(-32099, -31999)

@@ -9,6 +9,7 @@ from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import HTTP_STATUS, ModernRequest
 from mcpfleet.protocol.jsonrpc import Request, encode_notification
+from mcpfleet.protocol.wire import renumber
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.dispatch import Dispatcher
@@ -47,7 +48,7 @@ class Modern:
         outlet = _Response(peer, open_to_events=EVENT_STREAM in asked.accepts)
         outcome = await self._outcome(asked.request, caller, outlet)
         body = self._replies.encode(asked.request.id, outcome, asked.revision)
-        status = HTTP_STATUS.get(outcome.code, 200) if isinstance(outcome, Refusal) else 200
+        status = HTTP_STATUS.get(renumber(outcome.code, asked.revision), 200) if isinstance(outcome, Refusal) else 200
         if status == 200 and JSON not in asked.accepts:
             await peer.begin()
         return Answer(status, body)

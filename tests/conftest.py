@@ -1,11 +1,23 @@
-"""What every test shares: one event loop flavour, and the real parts that fixtures start."""
+"""What every test shares: one event loop flavour, names that are the same everywhere, and the real parts of fixtures."""
+
+import re
 
 import pytest
 
 pytest_plugins = ["tests.redis_server", "tests.fleets"]
+
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Run asynchronous tests on asyncio, the loop that the product runs on."""
     return "asyncio"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test whose name holds an address: processes that share out the tests would each know another name."""
+    named = next((item.nodeid for item in items if _ADDRESS.search(item.nodeid)), None)
+    if named is not None:
+        raise pytest.UsageError(f"this test has another name in every process; give its parameters ids: {named}")

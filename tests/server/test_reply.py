@@ -64,7 +64,6 @@ def test_a_request_id_comes_back_as_it_was(request_id: str | int) -> None:
         Success(CallToolResult(content=(TextContent("x"),), structured_content=object())),
         Refusal(-1, "no", object()),
     ],
-    ids=str,
 )
 def test_what_cannot_be_written_becomes_an_internal_error_that_is_logged(
     outcome: Success | Refusal, revision: Revision, caplog: pytest.LogCaptureFixture

@@ -21,6 +21,8 @@ LEASE = 0.45
 """Looks for a dead runner come every third of it in real time; the leases themselves end by the test's clock."""
 RETENTION = Retention(ttl=300, keep=100)
 SOON = 20.0
+OPENING = ["put record", "put lease", "open log"]
+"""What opens a stream, in this order."""
 
 
 class Shaky(Intercepted):
@@ -327,13 +329,26 @@ async def test_who_waits_for_room_in_a_stream_that_fails_is_told(stage: Stage) -
         await writing
 
 
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
+@pytest.mark.parametrize("command", OPENING)
+async def test_a_stream_whose_opening_was_in_doubt_is_open(pair: Pair, command: str, fate: Fate) -> None:
+    doubtful = Doubtful([*[Fate.DONE] * OPENING.index(command), fate])
+    view, exchange = doubtful.view(pair.here), Exchange.new("session")
+    async with asyncio.TaskGroup() as tasks:
+        stream = await CallStream.open(
+            tasks, view, Keeper(view, lease=LEASE), exchange, Record(7, "tools/call"), retention=RETENTION
+        )
+        await doubtful.deliver()
+        await stream.end(b"result")
+    assert len(await pair.there.read(exchange.log, after=stream.start)) == 1
+
+
 @pytest.mark.parametrize("fate", [Fate.UNSENT, Fate.LOST, Fate.UNANSWERED])
-@pytest.mark.parametrize("command", ["put record", "put lease", "open log"])
+@pytest.mark.parametrize("command", OPENING)
 async def test_a_stream_that_cannot_be_opened_leaves_nothing_that_its_keeper_keeps(
     pair: Pair, command: str, fate: Fate
 ) -> None:
-    done = ["put record", "put lease", "open log"].index(command)
-    view = Doubtful([*[Fate.DONE] * done, fate, fate]).view(pair.here)
+    view = Doubtful([*[Fate.DONE] * OPENING.index(command), fate, fate]).view(pair.here)
     keeper, exchange = Keeper(view, lease=LEASE), Exchange.new("session")
     async with asyncio.TaskGroup() as tasks:
         with pytest.raises(Unavailable):

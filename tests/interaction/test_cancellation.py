@@ -110,7 +110,7 @@ async def test_a_lost_connection_is_no_cancel(fleet: Fleet, date: str) -> None:
     """Transports, "Sending Messages to the Server": disconnection SHOULD NOT be interpreted as cancelling."""
     tag = secrets.token_hex(4)
     async with connected(fleet.url, date) as client:
-        async with client.calling("slow", pin=0, seconds=1, tag=tag):
+        async with client.calling("slow", pin=0, seconds=0.6, tag=tag):
             await journalled(fleet, f"began {tag}")
         await journalled(fleet, f"finished {tag}")
 

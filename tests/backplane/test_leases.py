@@ -4,11 +4,13 @@ import pytest
 
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.faults import Doubtful, Fate, shuffles
-from mcpfleet.backplane.leases import Keeper, Lease
+from mcpfleet.backplane.leases import BURST, Keeper, Lease
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
+from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.errors import InDoubt, LogGone, Unavailable
 from tests.backplane.conftest import Pair
 from tests.clock import Clock
+from tests.redis_server import SharedRedis
 
 KEY = "calls/one/alive"
 
@@ -319,6 +321,18 @@ async def test_a_look_that_fails_makes_nobody_dead_and_breaks_contact(pair: Pair
         await keeper.round()
     assert not await keeper.dead(KEY)
     assert not keeper.contact.unbroken_for(0)
+
+
+async def test_more_leases_than_commands_that_may_be_under_way_are_renewed_in_one_round(
+    redis_server: SharedRedis, namespace: str
+) -> None:
+    number = 2 * BURST
+    async with RedisBackplane.at(redis_server.url, namespace=namespace, max_commands=BURST + 1) as view:
+        keeper = Keeper(view, lease=60)
+        for n in range(number):
+            assert await keeper.hold(f"calls/{n}/alive")
+        await keeper.round()
+        assert keeper.contact.unbroken_for(0)
 
 
 async def test_a_running_keeper_renews_by_itself() -> None:

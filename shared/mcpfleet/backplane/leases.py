@@ -18,9 +18,11 @@ from mcpfleet.backplane.contact import Contact
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.errors import BackplaneError, LogGone, Unavailable
 
-_log = logging.getLogger(__name__)
-
 LEASE_SECONDS: Final = 7.5
+BURST: Final = 1000
+"""How many renewals are under way at once."""
+
+_log = logging.getLogger(__name__)
 
 
 class Lease:
@@ -85,6 +87,7 @@ class Keeper:
         self._cell = f"keepers/{mint()}"
         self._held: dict[str, Lease] = {}
         self._touches: set[_Touch] = set()
+        self._burst = asyncio.Semaphore(BURST)
 
     async def hold(self, key: str) -> Lease | None:
         """Take the lease, or return None if another holds it."""
@@ -138,7 +141,7 @@ class Keeper:
             await asyncio.sleep(max(0.0, began + self.period - self._clock()))
 
     async def round(self) -> None:
-        """Renew everything that is due, once, in one burst of commands."""
+        """Renew everything that is due, once, together."""
         asked = self._clock()
         due = [touch for touch in self._touches if touch.due <= asked]
         async with asyncio.TaskGroup() as tasks:
@@ -152,7 +155,8 @@ class Keeper:
 
     async def _answered(self, renewal: Awaitable[None]) -> bool:
         try:
-            await renewal
+            async with self._burst:
+                await renewal
         except Unavailable:
             return False
         except BackplaneError:  # one key that cannot be renewed must not stop the others

@@ -11,7 +11,8 @@ BATCHING = "2025-03-26"
 
 
 async def test_each_request_of_a_batch_is_answered_in_one_array(fleet: Fleet) -> None:
-    """Transports 2025-03-26: requests, notifications and responses may be mixed; what is no message is told so."""
+    """Transports 2025-03-26, "Sending Messages to the Server": requests, notifications and responses may be mixed; what
+    is no message is told so."""
     batch = [
         called(1, "first"),
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -33,7 +34,7 @@ async def test_each_request_of_a_batch_is_answered_in_one_array(fleet: Fleet) ->
 
 
 async def test_a_batch_of_notifications_is_accepted_without_a_body(fleet: Fleet) -> None:
-    """Transports 2025-03-26: 202 if the input has no request."""
+    """Transports 2025-03-26, "Sending Messages to the Server": 202 if the input has no request."""
     async with connected(fleet.url, BATCHING) as client:
         answer = await posted(client, [{"jsonrpc": "2.0", "method": "notifications/initialized"}] * 2)
     assert (answer.status, answer.body) == (202, b"")
@@ -41,7 +42,7 @@ async def test_a_batch_of_notifications_is_accepted_without_a_body(fleet: Fleet)
 
 @pytest.mark.parametrize("date", [date for date in LEGACY if date != BATCHING])
 async def test_a_batch_in_a_session_of_another_revision_is_refused_whole(fleet: Fleet, date: str) -> None:
-    """Key Changes 2025-06-18: "Remove support for JSON-RPC batching"; 2024-11-05 has none over HTTP."""
+    """Key Changes 2025-06-18, "Major changes": batching is removed; 2024-11-05 has none over HTTP."""
     async with connected(fleet.url, date) as client:
         answer = await posted(client, [called(1, "first")])
         assert (answer.status, answer.error["code"]) == (400, -32600)

@@ -29,7 +29,7 @@ async def test_discover_tells_all_that_a_client_must_know(fleet: Fleet) -> None:
 
 
 async def test_every_result_says_of_what_type_it_is_and_who_made_it(fleet: Fleet) -> None:
-    """Overview, "Result Types" and "_meta": a failed tool's too, and on a stream too."""
+    """Overview, "ResultType" and "_meta": a failed tool's too, and on a stream too."""
     async with connected(fleet.url, MODERN) as client:
         results = [
             (await client.request("server/discover")).result,
@@ -43,7 +43,7 @@ async def test_every_result_says_of_what_type_it_is_and_who_made_it(fleet: Fleet
 
 
 async def test_a_list_says_for_how_long_and_for_whom_it_may_be_kept(fleet: Fleet) -> None:
-    """Caching, "Cache Hints"."""
+    """Caching, "Cacheable Results"."""
     async with connected(fleet.url, MODERN) as client:
         result = (await client.request("tools/list")).result
         called = (await client.call("echo", x="x")).result
@@ -63,14 +63,14 @@ async def test_a_modern_list_does_not_depend_on_what_went_before(fleet: Fleet) -
 
 @pytest.mark.parametrize("date", LEGACY)
 async def test_no_legacy_result_has_what_only_modern_ones_have(fleet: Fleet, date: str) -> None:
-    """Schema of each legacy revision."""
+    """Lifecycle, "Operation": the agreed version is respected, down to the schema of each legacy revision."""
     async with connected(fleet.url, date) as client:
         for result in ((await client.request("tools/list")).result, (await client.call("echo", x="x")).result):
             assert not {"resultType", "ttlMs", "cacheScope", "_meta"} & set(result)
 
 
 async def test_no_request_needs_or_gets_a_session(fleet: Fleet) -> None:
-    """Streamable HTTP, "Sending Requests": there are no sessions, and a client's memory of one changes nothing."""
+    """Overview, "Statelessness": there are no sessions, and a client's memory of one changes nothing."""
     async with connected(fleet.url, MODERN) as client:
         answers = [
             await client.call("whoami", as_id=1),
@@ -118,7 +118,8 @@ async def test_a_name_may_be_encoded_in_its_header(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("version", ["2099-01-01", "1.0", ""])
 async def test_a_version_that_is_not_spoken_here_is_answered_with_those_that_are(fleet: Fleet, version: str) -> None:
-    """Versioning, "Unsupported Versions": 400 and -32022 with the supported list and the version that was asked for."""
+    """Versioning, "Protocol Version Negotiation": 400 and -32022 with the supported list and what was asked
+    for."""
     async with connected(fleet.url, MODERN) as client:
         meta = {"_meta": {VERSION: version}}
         answer = await client.request("tools/list", meta, as_id="h", headers={"MCP-Protocol-Version": version})
@@ -147,13 +148,13 @@ async def test_a_request_that_does_not_say_who_asks_is_refused(fleet: Fleet, met
     "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "no/such/method", "tools/List"]
 )
 async def test_a_method_that_this_era_does_not_have_is_not_found(fleet: Fleet, method: str) -> None:
-    """Key Changes 2026-07-28, "Removed"; Streamable HTTP, "Unknown Methods": 404 and -32601."""
+    """Key Changes 2026-07-28, "Removed"; Streamable HTTP, "Protocol Version Header": 404 and -32601."""
     async with connected(fleet.url, MODERN) as client:
         told(await client.request(method, as_id="h"), 404, -32601)
 
 
 async def test_a_notification_is_accepted_and_changes_nothing(fleet: Fleet) -> None:
-    """Streamable HTTP, "Sending Notifications": 202 without a body."""
+    """Streamable HTTP, "Sending Messages": 202 without a body."""
     async with connected(fleet.url, MODERN) as client:
         for method in ("notifications/initialized", "notifications/cancelled", "notifications/unheard-of"):
             answer = await client.notify(method, {"requestId": 1})

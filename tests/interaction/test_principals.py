@@ -70,7 +70,7 @@ async def test_a_refreshed_token_of_the_same_party_keeps_its_session(guarded: Fl
 
 @pytest.mark.parametrize("date", [LATEST_HANDSHAKE, MODERN])
 async def test_parties_that_ask_at_once_are_told_apart(guarded: Fleet, date: str) -> None:
-    """A tool sees who sent this very request."""
+    """Elicitation, "Identifying the User": a tool sees who sent this very request, whatever the client says."""
 
     async def one(token: str) -> list[str]:
         async with connected(guarded.url, date, headers=shown(token)) as client:
@@ -94,6 +94,26 @@ async def test_who_is_unknown_is_refused_and_nothing_is_made_for_them(guarded: F
     assert [answer.status for answer in refused] == [401] * 3
     assert {answer.headers["WWW-Authenticate"] for answer in refused} == {"Bearer"}
     assert not any("Mcp-Session-Id" in answer.headers for answer in refused)
+
+
+@every_legacy
+async def test_every_request_of_a_session_is_authorized_by_itself(guarded: Fleet, date: str) -> None:
+    """Authorization, "Token Requirements": a session id stands for nobody."""
+    async with (
+        connected(guarded.url, date, headers=shown("alice-1")) as alice,
+        Client(guarded.url, date) as bare,
+    ):
+        bare.session_id = alice.session_id
+        refused = [
+            await bare.call("whoami"),
+            await bare.notify("notifications/initialized"),
+            await bare.cancel(1),
+            await bare.end(),
+        ]
+        async with bare.listening() as stream:
+            refused.append(await stream.answer())
+        assert [answer.status for answer in refused] == [401] * len(refused)
+        assert (await alice.call("whoami")).value["session"] == alice.session_id
 
 
 def shown(token: str) -> dict[str, str]:

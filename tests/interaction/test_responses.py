@@ -62,7 +62,8 @@ async def test_every_event_of_a_legacy_stream_has_an_id_of_its_own(fleet: Fleet,
 
 
 async def test_no_event_of_a_modern_stream_has_an_id(fleet: Fleet) -> None:
-    """Streamable HTTP 2026-07-28: a response is not resumable, so nothing says where it could be resumed."""
+    """Streamable HTTP 2026-07-28, "Receiving Messages": a response is not resumable, so nothing says where it
+    could be resumed."""
     async with connected(fleet.url, MODERN) as client:
         answer = await client.call("count", n=3, token="t")
     assert answer.is_stream

@@ -51,7 +51,8 @@ async def test_output_that_is_an_object_is_never_wrapped(fleet: Fleet, date: str
 
 @every_revision
 async def test_text_survives_every_hop_unchanged(fleet: Fleet, date: str) -> None:
-    """Transports: a message is one event whatever is in it; only CR and LF end lines in an event stream."""
+    """Transports, "Sending Messages to the Server": a message is one event whatever is in it; only CR and LF
+    end lines in an event stream."""
     text = "a\u2028b\u2029c\x85d 😀 \r\n data: x\n\nid: 7\n\0\ufeff"
     async with connected(fleet.url, date) as client:
         assert (await client.call("echo", x=text)).text == text

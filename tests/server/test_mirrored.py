@@ -1,4 +1,4 @@
-"""Parameters that a tool mirrors into headers, on real calls (transports/streamable-http, "Custom Headers")."""
+"""Parameters that a tool mirrors into headers, on real calls ("Custom Headers from Tool Parameters")."""
 
 from typing import Annotated, Any
 

@@ -1,6 +1,5 @@
 """The one composition root: a server, a backplane and settings become an application."""
 
-import copy
 import hashlib
 import os
 import re
@@ -8,14 +7,11 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
-import msgspec
 from fastapi import FastAPI
 
 from mcpfleet import Server
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.memory import MemoryBackplane
-from mcpfleet.errors import SettingsError
-from mcpfleet.server import plugins
 from mcpfleet.server.auth import Authenticate
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.policy import Policy
@@ -25,19 +21,13 @@ from mcpfleet_service.health import health
 from mcpfleet_service.life import Life
 from mcpfleet_service.responses import Receive, Send
 from mcpfleet_service.settings import Settings
-from mcpfleet_service.target import load_server
+from mcpfleet_service.target import find_server, named
 
 
 def from_environment() -> FastAPI:
     """The application that the `MCPFLEET_*` variables describe; for web servers that take a factory."""
     settings = Settings.from_environment(os.environ)
-    if settings.app is not None:
-        return create_app(load_server(settings.app), settings=settings)
-    server = Server(settings.server_name or "mcpfleet")
-    plugins.load(server)
-    if not server.registry.tools:
-        raise SettingsError("MCPFLEET_APP is not set, and no installed package registers anything in mcpfleet.tools")
-    return create_app(server, settings=settings)
+    return create_app(find_server(settings), settings=settings)
 
 
 def create_app(
@@ -58,7 +48,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with life.lived(_opened(backplane, server, settings), _named(server, settings), _policy(settings)):
+        async with life.lived(_opened(backplane, server, settings), named(server, settings), _policy(settings)):
             yield
 
     app = FastAPI(
@@ -94,15 +84,6 @@ class _Door:
             await self._endpoint(scope, receive, send)
         else:
             await self._app(scope, receive, send)
-
-
-def _named(server: Server, settings: Settings) -> Server:
-    """The server under the name that the settings give it; the author's own object keeps its name."""
-    if settings.server_name is None:
-        return server
-    named = copy.copy(server)
-    named.info = msgspec.structs.replace(server.info, name=settings.server_name)
-    return named
 
 
 def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> AbstractAsyncContextManager[Backplane]:

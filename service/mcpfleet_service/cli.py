@@ -1,5 +1,6 @@
 """The command line: `mcpfleet`."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -87,6 +88,29 @@ def serve(
     if settings.app is not None and not reload:
         _check(settings.app)
     raise typer.Exit(serve(settings, reload=reload))
+
+
+@app.command()
+def stdio(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:SERVER]", help="What to serve; without it, what installed packages register."),
+    ] = None,
+) -> None:
+    """Serve MCP to the process that starts this one, over standard input and output, until it closes them."""
+    from mcpfleet.server import pipes, stdio  # noqa: PLC0415  # they load the whole engine, and would slow `--help`
+    from mcpfleet_service.settings import Settings  # noqa: PLC0415  # likewise
+    from mcpfleet_service.target import find_server, named  # noqa: PLC0415  # likewise
+
+    with pipes.standard_pipes() as standard:
+        logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(name)s: %(message)s")
+        if target is not None:
+            os.environ["MCPFLEET_APP"] = target
+        settings = Settings.from_environment(os.environ)
+        sys.path.insert(0, str(Path.cwd()))
+        server = named(find_server(settings), settings)
+        code = stdio.run(server, standard, max_line=settings.max_line)
+    raise typer.Exit(code)
 
 
 def _check(target: str) -> None:

@@ -97,6 +97,10 @@ class Settings:
         Count | None,
         Variable("MAX_BODY_BYTES", COUNT, "how large a request may be", off=True),
     ] = 4 * 1024 * 1024
+    max_line: Annotated[
+        Count | None,
+        Variable("MAX_LINE_BYTES", COUNT, "how large a message over stdio may be", off=True),
+    ] = 4 * 1024 * 1024
     keepalive: Annotated[
         Seconds | None,
         Variable("KEEPALIVE_SECONDS", SECONDS, "how often a silent stream gets a comment", off=True),

@@ -1,9 +1,34 @@
-"""Finding the server that a command names as `module:server`."""
+"""Finding the server to serve: the one that a command names as `module:server`, or what packages register."""
 
+import copy
 from importlib import import_module
+
+import msgspec
 
 from mcpfleet import Server
 from mcpfleet.errors import SettingsError
+from mcpfleet.server import plugins
+from mcpfleet_service.settings import Settings
+
+
+def find_server(settings: Settings) -> Server:
+    """The server that the settings name, else one of all that installed packages register; `SettingsError` if none."""
+    if settings.app is not None:
+        return load_server(settings.app)
+    server = Server(settings.server_name or "mcpfleet")
+    plugins.load(server)
+    if not server.registry.tools:
+        raise SettingsError("MCPFLEET_APP is not set, and no installed package registers anything in mcpfleet.tools")
+    return server
+
+
+def named(server: Server, settings: Settings) -> Server:
+    """The server under the name that the settings give it; the author's own object keeps its name."""
+    if settings.server_name is None:
+        return server
+    renamed = copy.copy(server)
+    renamed.info = msgspec.structs.replace(server.info, name=settings.server_name)
+    return renamed
 
 
 def load_server(target: str) -> Server:

@@ -12,6 +12,7 @@
     │   └── UnknownFormat             a stored value of another format version
     ├── Cancelled                     the client has cancelled the request that is being served
     ├── EventTooLarge                 a server-sent event above its reader's bound (protocol.sse)
+    ├── LineTooLong                   a line above its reader's bound (protocol.lines)
     ├── NotJson                       a text or value that is not JSON as peers agree on it (protocol.jsontext)
     ├── OutputRefused                 a tool returned what its output schema, or JSON, does not allow
     ├── ProtocolError                 a JSON-RPC error for the peer: `code`, `message`, `data`

@@ -76,6 +76,7 @@ class Environment:
             [sys.executable, "-S", "-c", code, *arguments],
             cwd=self.path.parent,
             env={**environ, "PYTHONPATH": str(self.path), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=SECONDS,

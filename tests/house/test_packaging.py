@@ -113,6 +113,12 @@ def test_serve_in_a_bare_install_names_the_missing_extra(bare: Environment) -> N
     )
 
 
+def test_a_bare_install_serves_over_stdio(bare: Environment) -> None:
+    (bare.path.parent / "plain.py").write_text("from mcpfleet import Server\nserver = Server('plain')\n")
+    done = bare.run(MAIN, "stdio", "plain:server")  # whose standard input is empty
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("option", [("--workers", "2"), ("--redis-url", "redis://127.0.0.1:1")])
 def test_serve_names_the_extra_that_several_processes_need(with_service: Environment, option: tuple[str, str]) -> None:
     done = with_service.run(MAIN, "serve", "some:server", *option)

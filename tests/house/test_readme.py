@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from mcp import StdioServerParameters
 from mcp.client import Client
 
 from tests.house import shown
 from tests.house.source import ROOT
-from tests.processes import Serving
+from tests.processes import Serving, environment
 
 ANY_PORT = {"MCPFLEET_PORT": "0", "MCPFLEET_DRAIN_DELAY": "0"}
 BIN = ROOT / ".venv/bin"
@@ -51,6 +52,17 @@ async def test_the_server_in_twelve_lines_is_served_by_the_command_below_it(mode
     assert (tool.name, tool.description) == ("greet", "Greet somebody by name.")
     assert result.content[0].model_dump(include={"text"}) == {"text": "Hello, Ada!"}
     assert heard == [(1, 1, "found a warm word")]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_server_in_twelve_lines_is_served_over_stdio(mode: str, tmp_path: Path) -> None:
+    [snippet] = [each for each in shown.snippets() if str(each.path) == "README.md" and each.language == "python"]
+    (tmp_path / "hello.py").write_text(snippet.text)
+    name, *words = shown.command("mcpfleet stdio hello:server")
+    command = StdioServerParameters(command=str(BIN / name), args=words, cwd=tmp_path, env=environment({}))
+    async with Client(command, mode=mode) as client:
+        result = await client.call_tool("greet", {"name": "Ada", "mood": "cool"})
+    assert result.content[0].model_dump(include={"text"}) == {"text": "Ada."}
 
 
 def test_every_make_command_shown_is_a_target_of_the_makefile() -> None:

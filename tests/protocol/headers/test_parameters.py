@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfleet.errors import RegistrationError
-from mcpfleet.protocol.headers import Headers, Mirrored, mismatch, param_headers, parameter_map
+from mcpfleet.protocol.headers import NO_HEADERS, Headers, Mirrored, mismatch, param_headers, parameter_map
 
 
 def marked(name: Any, **schema: Any) -> dict[str, Any]:
@@ -196,3 +196,8 @@ def test_a_client_refuses_an_integer_that_javascript_would_round(number: float) 
     """Streamable HTTP, "Schema Extension": MUST be within the safe range."""
     with pytest.raises(ValueError, match="beyond the safe range"):
         param_headers([Mirrored(("limit",), "Mcp-Param-Limit", "integer")], {"limit": number})
+
+
+def test_where_there_are_no_headers_none_is_missed() -> None:
+    """On stdio, arguments are only in the body."""
+    assert mismatch(MAP, {"region": "eu", "limit": 2**60}, NO_HEADERS) is None

@@ -14,7 +14,7 @@ from mcpfleet.protocol.headers.names import (
     NAMED_BY,
 )
 from mcpfleet.protocol.headers.parameters import Mirrored, mismatch, param_headers, parameter_map
-from mcpfleet.protocol.headers.view import Headers
+from mcpfleet.protocol.headers.view import NO_HEADERS, Headers
 
 __all__ = [
     "ACCEPT",
@@ -27,6 +27,7 @@ __all__ = [
     "MCP_PROTOCOL_VERSION",
     "MCP_SESSION_ID",
     "NAMED_BY",
+    "NO_HEADERS",
     "Headers",
     "Mirrored",
     "decode_value",

@@ -9,7 +9,7 @@ from mcpfleet.errors import RegistrationError
 from mcpfleet.protocol import schemas
 from mcpfleet.protocol.headers.codec import decode_value, encode_value
 from mcpfleet.protocol.headers.names import MCP_PARAM_PREFIX
-from mcpfleet.protocol.headers.view import Headers
+from mcpfleet.protocol.headers.view import NO_HEADERS, Headers
 
 ANNOTATION: Final = "x-mcp-header"
 MAX_SAFE_INTEGER: Final = 2**53 - 1
@@ -69,8 +69,11 @@ def param_headers(parameters: ParameterMap, arguments: Mapping[str, Any]) -> dic
 def mismatch(parameters: ParameterMap, arguments: Mapping[str, Any], headers: Headers) -> str | None:
     """The first way in which headers and arguments disagree, in words for the peer; None if they agree.
 
-    A parameter that is absent, null, or no string, integer or boolean has no header, and may have none.
+    A parameter that is absent, null, or no string, integer or boolean has no header, and may have none. On a transport
+    without headers (`NO_HEADERS`) there is nothing to disagree.
     """
+    if headers is NO_HEADERS:
+        return None
     for mirrored in parameters:
         reason = _disagreement(mirrored, _value(mirrored.path, arguments), headers.all(mirrored.header))
         if reason is not None:

@@ -1,6 +1,7 @@
 """The headers of one request, without an HTTP library's type."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 
 class Headers:
@@ -42,6 +43,10 @@ class Headers:
     def _repeats(self, name: str) -> list[str]:
         key = name.lower().encode("latin-1")
         return [_text(value) for other, value in self._more if other == key]
+
+
+NO_HEADERS: Final = Headers()
+"""Those of every request on a transport that has none, where no header is missed."""
 
 
 def _text(value: bytes) -> str:

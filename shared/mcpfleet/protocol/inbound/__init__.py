@@ -13,7 +13,8 @@ from mcpfleet.protocol.inbound.arrivals import (
 from mcpfleet.protocol.inbound.door import classify
 from mcpfleet.protocol.inbound.envelope import progress_token, read_envelope
 from mcpfleet.protocol.inbound.legacy import read_handshake, refuse_batch, refuse_meta
-from mcpfleet.protocol.inbound.rejected import HTTP_STATUS, Rejected, status_of
+from mcpfleet.protocol.inbound.line import classify_line
+from mcpfleet.protocol.inbound.rejected import HTTP_STATUS, Rejected, invalid_request, malformed, status_of
 
 __all__ = [
     "HTTP_STATUS",
@@ -27,6 +28,9 @@ __all__ = [
     "ModernRequest",
     "Rejected",
     "classify",
+    "classify_line",
+    "invalid_request",
+    "malformed",
     "progress_token",
     "read_envelope",
     "read_handshake",

@@ -10,7 +10,7 @@ from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Reque
 from mcpfleet.protocol.negotiation import OFFERED
 from mcpfleet.protocol.revisions import Revision
 
-_INITIALIZE: Final = "initialize"
+INITIALIZE: Final = "initialize"
 
 
 def classify_post(
@@ -21,10 +21,10 @@ def classify_post(
     limits: Limits,
 ) -> Initialize | LegacyPost | Rejected:
     """Sort one body; a batch whose revision only the session knows is left to `refuse_batch`."""
-    if isinstance(message, Request) and message.method == _INITIALIZE:
+    if isinstance(message, Request) and message.method == INITIALIZE:
         return read_handshake(message, accepts=accepts)
     if isinstance(message, Batch):
-        refusal = _check_batch(message, named)
+        refusal = check_batch(message, named)
         if refusal is not None:
             return refusal
     session_id = _session(headers, limits, message.id if isinstance(message, Request) else None)
@@ -58,8 +58,9 @@ def refuse_meta(request: Request) -> Rejected | None:
     return token if isinstance(token, Rejected) else None
 
 
-def _check_batch(batch: Batch, named: Revision | None) -> Rejected | None:
-    if any(isinstance(message, Request) and message.method == _INITIALIZE for message in batch.messages):
+def check_batch(batch: Batch, named: Revision | None) -> Rejected | None:
+    """The rung of a batch: no handshake in it, and a revision that has batches, if it is named."""
+    if any(isinstance(message, Request) and message.method == INITIALIZE for message in batch.messages):
         return invalid_request("batch", "initialize is not part of a batch")
     return None if named is None else refuse_batch(named)
 

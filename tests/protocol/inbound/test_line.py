@@ -1,0 +1,91 @@
+"""The door of a transport without headers: the era of each message is in the message, or in the handshake before."""
+
+from typing import Any
+
+import pytest
+
+from mcpfleet.protocol.inbound import Initialize, LegacyPost, ModernRequest, Rejected, classify_line
+from mcpfleet.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    UNSUPPORTED_VERSION,
+    Batch,
+    ErrorObject,
+    Failure,
+    Notification,
+    Reply,
+    Request,
+)
+from tests.protocol.inbound.posts import HELLO, LEGACY, META, MODERN, VERSION_KEY
+
+HANDSHAKE = Request(1, "initialize", {**HELLO})
+LEGACY_MESSAGES = [
+    Request(1, "tools/list"),
+    Notification("notifications/initialized"),
+    Reply(1, {}),
+    Failure(1, ErrorObject(1, "no")),
+    Batch((Request(1, "ping"),)),
+]
+
+
+def refused(message: Any, session: str | None = None) -> Rejected:
+    rejected = classify_line(message, session)
+    assert isinstance(rejected, Rejected)
+    return rejected
+
+
+@pytest.mark.parametrize("session", [None, "s"])
+@pytest.mark.parametrize("method", ["server/discover", "initialize", "tools/call"])
+def test_a_request_with_a_version_is_modern_whatever_went_before(method: str, session: str | None) -> None:
+    asked = classify_line(Request(1, method, {"_meta": META}), session)
+    assert isinstance(asked, ModernRequest)
+    assert asked.revision.date == MODERN
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", LEGACY])
+def test_a_version_that_requests_cannot_name_is_refused(version: str) -> None:
+    rejected = refused(Request(7, "tools/list", {"_meta": {**META, VERSION_KEY: version}}))
+    assert (rejected.code, rejected.id) == (UNSUPPORTED_VERSION, 7)
+
+
+def test_an_envelope_that_lacks_something_is_refused() -> None:
+    rejected = refused(Request(7, "tools/list", {"_meta": {VERSION_KEY: MODERN}}))
+    assert (rejected.code, rejected.id) == (INVALID_PARAMS, 7)
+
+
+@pytest.mark.parametrize("session", [None, "s"])
+def test_the_handshake_may_come_at_any_time(session: str | None) -> None:
+    assert isinstance(classify_line(HANDSHAKE, session), Initialize)
+
+
+def test_a_handshake_with_bad_parameters_is_refused() -> None:
+    assert refused(Request(1, "initialize", {})).code == INVALID_PARAMS
+
+
+@pytest.mark.parametrize("message", LEGACY_MESSAGES, ids=lambda message: type(message).__name__)
+def test_all_else_belongs_to_the_session(message: Any) -> None:
+    assert classify_line(message, "s") == LegacyPost("s", None, message)
+
+
+def test_a_request_of_no_era_is_refused_as_one_without_a_version() -> None:
+    """Overview, section "_meta": a request that lacks a required field is -32602."""
+    rejected = refused(Request(7, "tools/list"))
+    assert (rejected.code, rejected.id) == (INVALID_PARAMS, 7)
+
+
+def test_a_batch_before_the_handshake_is_refused() -> None:
+    assert refused(Batch((Request(1, "ping"),))).code == INVALID_REQUEST
+
+
+@pytest.mark.parametrize("session", [None, "s"])
+def test_no_handshake_is_part_of_a_batch(session: str | None) -> None:
+    assert refused(Batch((HANDSHAKE,)), session).code == INVALID_REQUEST
+
+
+@pytest.mark.parametrize("message", LEGACY_MESSAGES[1:4], ids=lambda message: type(message).__name__)
+def test_what_expects_nothing_is_passed_over_before_the_handshake(message: Any) -> None:
+    assert classify_line(message, None) is None
+
+
+def test_a_modern_notification_is_not_of_the_session() -> None:
+    assert classify_line(Notification("notifications/anything", {"_meta": META}), "s") is None

@@ -1,0 +1,285 @@
+"""`mcpfleet stdio`: one client, two pipes, both eras."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import wire
+from tests.processes import ROOT, environment, python
+from tests.service.lines import COMMAND, META, Child, child
+
+every_revision = pytest.mark.parametrize("date", wire.EVERY)
+both_eras = pytest.mark.parametrize("date", [wire.LATEST_HANDSHAKE, wire.MODERN])
+PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
+
+
+async def journal(serving: Child, until: str) -> None:
+    """Return once a tool has noted this."""
+    for turn in range(1000):
+        await serving.call("journal", as_id=f"journal {turn}", date=wire.MODERN)
+        if until in json.loads(await serving.text(f"journal {turn}")):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{until!r} was never noted")
+
+
+@every_revision
+async def test_every_revision_is_served(date: str) -> None:
+    async with child() as serving:
+        hello = await serving.shake_hands(date)
+        assert hello.get("protocolVersion", wire.MODERN) == date
+        await serving.request("tools/list", as_id=1, date=date)
+        assert {tool["name"] for tool in (await serving.answer(1))["result"]["tools"]} >= {"echo", "add"}
+        await serving.call("add", as_id=2, date=date, a=1, b=2)
+        assert await serving.text(2) == "3"
+        assert (await serving.close())[0] == 0
+
+
+async def test_each_message_is_of_its_own_era() -> None:
+    async with child() as serving:
+        await serving.call("whoami", as_id=1, date=wire.MODERN)
+        assert json.loads(await serving.text(1))["session"] is None
+        await serving.shake_hands(wire.LATEST_HANDSHAKE)
+        for as_id, date in enumerate([wire.LATEST_HANDSHAKE, wire.MODERN, wire.LATEST_HANDSHAKE], start=2):
+            await serving.call("whoami", as_id=as_id, date=date)
+            told = json.loads(await serving.text(as_id))
+            assert told["revision"] == date
+            assert (told["session"] is None) == (date == wire.MODERN)
+
+
+@both_eras
+async def test_requests_run_at_once_and_each_gets_its_answer(date: str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        await serving.call("slow", as_id="slow", date=date, seconds=0.5, tag="slow")
+        for turn in range(20):
+            await serving.call("echo", as_id=turn, date=date, x=str(turn))
+        answers = [await serving.message() for _ in range(21)]
+    assert [each["id"] for each in answers][-1] == "slow"
+    texts = {each["id"]: each["result"]["content"][0]["text"] for each in answers}
+    assert texts.pop("slow") == "slow"
+    assert texts == {turn: str(turn) for turn in range(20)}
+
+
+@both_eras
+@pytest.mark.parametrize("token", [0, "", "t"])
+async def test_progress_comes_before_the_response(date: str, token: int | str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        await serving.call("count", as_id=1, date=date, token=token, n=3, delay=0.05)
+        told = [await serving.message() for _ in range(4)]
+    assert [(each["params"]["progressToken"], each["params"]["progress"]) for each in told[:3]] == [
+        (token, 1),
+        (token, 2),
+        (token, 3),
+    ]
+    assert told[3]["id"] == 1
+
+
+async def test_the_log_level_of_a_handshake_lasts_as_long_as_the_process() -> None:
+    async with child() as serving:
+        date = wire.LATEST_HANDSHAKE
+        await serving.shake_hands(date)
+        await serving.call("count", as_id=1, date=date, n=1)
+        assert (await serving.message())["id"] == 1, "a log message came that nobody has asked for"
+        await serving.request("logging/setLevel", {"level": "info"}, as_id=2, date=date)
+        assert (await serving.answer(2))["result"] == {}
+        await serving.call("count", as_id=3, date=date, n=1)
+        assert (await serving.message())["method"] == "notifications/message"
+        await serving.answer(3)
+        await serving.call("count", as_id=4, date=wire.MODERN, n=1)
+        assert (await serving.message())["id"] == 4, "a modern request says itself what it wants to hear"
+
+
+@both_eras
+@pytest.mark.parametrize("tool", ["slow", "block"])
+async def test_a_cancel_reaches_a_running_tool_and_nothing_more_is_said_of_it(date: str, tool: str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        await serving.call(tool, as_id=7, date=date, seconds=30, tag="x")
+        await journal(serving, "began x")
+        await serving.notify("notifications/cancelled", {"requestId": 7})
+        await journal(serving, "cancelled x")
+        code, rest, _ = await serving.close()
+    assert code == 0
+    assert [each for each in [*serving.lines, *rest] if each.get("id") == 7] == []
+
+
+@both_eras
+async def test_a_cancel_right_after_its_request_is_not_lost(date: str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        meta = {"_meta": META} if date == wire.MODERN else {}
+        params = {"name": "slow", "arguments": {"seconds": 30, "tag": "x"}, **meta}
+        call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+        await serving.send_raw(json.dumps(call).encode() + b"\n" + json.dumps(cancel).encode() + b"\n")
+        await serving.call("echo", as_id=8, date=date, x="after")
+        assert await serving.text(8) == "after"
+        code, rest, _ = await serving.close(within=5)
+    assert (code, rest) == (0, [])
+
+
+async def test_standard_output_carries_nothing_but_the_protocol() -> None:
+    async with child("tests.servers.noisy:server") as serving:
+        await serving.call("shout", as_id=1, date=wire.MODERN, words="Grüße 🐍 \u2028")
+        assert await serving.text(1) == "Grüße 🐍 \u2028"
+        code, rest, errors = await serving.close()
+    assert (code, rest) == (0, [])
+    for words in ("at import", "Grüße 🐍", "from C", "from a child"):
+        assert f"stray: {words}" in errors
+
+
+async def test_standard_input_is_not_the_tools_to_read() -> None:
+    async with child("tests.servers.noisy:server") as serving:
+        await serving.call("read", as_id=1, date=wire.MODERN)
+        assert await serving.text(1) == ""
+        await serving.call("shout", as_id=2, date=wire.MODERN, words="still here")
+        assert await serving.text(2) == "still here"
+
+
+async def test_it_speaks_utf_8_whatever_the_locale() -> None:
+    environ = {"PYTHONIOENCODING": "cp1252", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    async with child("tests.servers.noisy:server", **environ) as serving:
+        await serving.call("shout", as_id=1, date=wire.MODERN, words="🐍")
+        assert await serving.text(1) == "🐍"
+        assert "stray: 🐍" in (await serving.close())[2]
+
+
+@both_eras
+async def test_lines_may_end_as_windows_ends_them(date: str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        meta = {"_meta": META} if date == wire.MODERN else {}
+        await serving.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": meta}, end=b"\r\n\r\n")
+        assert "result" in await serving.answer(1)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"{", PARSE_ERROR),
+        (b"\xff\xfe", PARSE_ERROR),
+        (b"[]", INVALID_REQUEST),
+        (b"1", INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","id":5,"method":"tools/list"}', INVALID_PARAMS),
+    ],
+)
+async def test_a_line_that_is_no_message_is_answered_and_the_next_one_is_served(line: bytes, code: int) -> None:
+    async with child() as serving:
+        await serving.send_raw(line + b"\n")
+        assert (await serving.message())["error"]["code"] == code
+        await serving.call("echo", as_id=1, date=wire.MODERN, x="next")
+        assert await serving.text(1) == "next"
+
+
+async def test_a_message_of_a_megabyte_goes_in_and_out() -> None:
+    async with child() as serving:
+        await serving.call("echo", as_id=1, date=wire.MODERN, x="x" * 1_000_000)
+        assert len(await serving.text(1)) == 1_000_000
+
+
+@pytest.mark.parametrize("ended", [b"\n", b""])
+async def test_a_line_that_is_too_long_is_answered_once_and_ends_the_connection(ended: bytes) -> None:
+    async with child(MCPFLEET_MAX_LINE_BYTES="1000") as serving:
+        await serving.call("echo", as_id=1, date=wire.MODERN, x="short")
+        assert await serving.text(1) == "short"
+        await serving.send_raw(b"x" * 1001 + ended)
+        code, [answer], errors = await serving.ended()
+    assert code == 1
+    assert (answer["error"]["code"], answer["error"]["data"]) == (INVALID_REQUEST, {"reason": "line_too_long"})
+    assert "1000 bytes" in errors
+
+
+async def test_a_batch_is_answered_where_the_revision_has_batches() -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    for date in wire.LEGACY:
+        async with child() as serving:
+            await serving.shake_hands(date)
+            await serving.send([ping, {**ping, "id": 2}])
+            answer = await serving.message()
+            if date == "2025-03-26":
+                assert [each["id"] for each in answer] == [1, 2]
+            else:
+                assert answer["error"]["code"] == INVALID_REQUEST
+
+
+async def test_a_second_handshake_ends_what_the_first_began() -> None:
+    async with child() as serving:
+        date = wire.LATEST_HANDSHAKE
+        await serving.shake_hands(date)
+        await serving.call("slow", as_id=1, date=date, seconds=30, tag="x")
+        await journal(serving, "began x")
+        assert (await serving.shake_hands(date))["protocolVersion"] == date
+        await journal(serving, "cancelled x")
+        await serving.call("echo", as_id=2, date=date, x="anew")
+        assert await serving.text(2) == "anew"
+
+
+@both_eras
+@pytest.mark.parametrize("tool", ["slow", "block"])
+@pytest.mark.parametrize("how", ["close", "terminate"])
+async def test_it_ends_in_seconds_whatever_runs(date: str, tool: str, how: str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        await serving.call(tool, as_id=7, date=date, seconds=60, tag="x")
+        await journal(serving, "began x")
+        if how == "close":
+            code, rest, _ = await serving.close(within=5)
+        else:
+            serving.terminate()
+            code, rest, _ = await serving.ended(within=5)
+    assert code == 0
+    [answer] = rest
+    assert (answer["id"], answer["error"]["data"]) == (7, {"reason": "server_stopped"})
+
+
+@pytest.mark.parametrize("how", ["close", "terminate"])
+async def test_it_ends_although_a_tool_holds_the_event_loop_up(how: str) -> None:
+    async with child("tests.servers.noisy:server") as serving:
+        await serving.call("shout", as_id=1, date=wire.MODERN, words="ready")
+        await serving.text(1)
+        await serving.call("freeze", as_id=2, date=wire.MODERN, seconds=60)
+        if how == "terminate":
+            serving.terminate()
+        await serving.close(within=10)
+
+
+def test_requests_from_a_file_are_answered_before_it_ends(tmp_path: Path) -> None:
+    """Standard input that is no pipe, and whose last line has no end."""
+    given, taken = tmp_path / "in", tmp_path / "out"
+    given.write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}))
+    command = python(*COMMAND, "tests.servers.basic:server")
+    with given.open("rb") as source, taken.open("wb") as sink:
+        subprocess.run(command, stdin=source, stdout=sink, cwd=ROOT, env=environment({}), check=True, timeout=20)
+    [line] = taken.read_text().splitlines()
+    assert json.loads(line)["id"] == 1
+
+
+async def test_a_client_that_reads_no_more_is_left() -> None:
+    async with child() as serving:
+        await serving.call("echo", as_id=1, date=wire.MODERN, x="heard")
+        await serving.text(1)
+        transport = serving.process._transport  # type: ignore[attr-defined]  # asyncio has no other way to close one end
+        transport.get_pipe_transport(1).close()
+        await serving.call("echo", as_id=2, date=wire.MODERN, x="unheard")
+        async with asyncio.timeout(10):
+            assert await serving.process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "environ", "words"),
+    [("nowhere:server", {}, "No module named 'nowhere'"), (None, {"MCPFLEET_MAX_LINE_BYTES": "0"}, "MAX_LINE_BYTES")],
+)
+def test_what_cannot_be_served_is_told_in_one_line(target: str | None, environ: dict[str, str], words: str) -> None:
+    command = python(*COMMAND, *([] if target is None else [target]))
+    ended = subprocess.run(
+        command, env=environment(environ), cwd=ROOT, capture_output=True, text=True, check=False, timeout=20
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("mcpfleet: ")
+    assert words in line

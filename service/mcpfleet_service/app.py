@@ -95,13 +95,13 @@ def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> 
 
     return RedisBackplane.at(
         settings.redis_url,
-        namespace=settings.namespace or _as_namespace(server.name),
+        namespace=settings.namespace or namespace_of(server.name),
         durability=settings.durability or "none",
         command_timeout=settings.command,
     )
 
 
-def _as_namespace(name: str) -> str:
+def namespace_of(name: str) -> str:
     """A server's name as a namespace; where that changes it, with a digest, so that no two names share one."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
     return plain if plain == name else f"{plain[:47]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""What every test shares: one event loop flavour, names that are the same everywhere, and the real parts of fixtures."""
+"""What every test shares: one event loop flavour, names that never change, and the real parts of fixtures."""
 
 import re
 

@@ -1,7 +1,7 @@
 """Fleets under test: real server processes on a real Redis, behind the hostile balancer."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -148,13 +148,22 @@ class Launch:
 @pytest.fixture(scope="session", params=SHAPES, ids=str)
 def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """A fleet that many tests share, in each shape; not to be broken or reconfigured."""
+    with standing_fleet(request, tmp_path_factory, SERVER) as started:
+        yield started
+
+
+@contextmanager
+def standing_fleet(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, server: str, **settings: str
+) -> Iterator[Fleet]:
+    """A fleet in the shape that the fixture's parameter asks for."""
     shape: Shape = request.param
     with ExitStack() as held:
-        settings = {}
         if shape.backplane == "redis":
             redis: SharedRedis = request.getfixturevalue("redis_server")
-            settings = {"REDIS_URL": redis.url, "NAMESPACE": held.enter_context(fresh_namespace(redis))}
-        yield held.enter_context(Fleet(tmp_path_factory.mktemp(str(shape)), shape.processes, settings))
+            settings = {"REDIS_URL": redis.url, "NAMESPACE": held.enter_context(fresh_namespace(redis)), **settings}
+        directory = tmp_path_factory.mktemp(str(shape))
+        yield held.enter_context(Fleet(directory, shape.processes, settings, server))
 
 
 @pytest.fixture

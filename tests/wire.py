@@ -159,9 +159,12 @@ class Client:
     `pin` sends a request to the process of that index; otherwise it goes to any but the last one.
     """
 
-    def __init__(self, url: str, date: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, url: str, date: str, headers: Mapping[str, str] | None = None, capabilities: Json | None = None
+    ) -> None:
         self.url = url
         self.date = date
+        self.capabilities = capabilities or {}
         self.session_id: str | None = None
         self._headers = {"Accept": BOTH, **(headers or {})}
         self._http = httpx2.AsyncClient(
@@ -176,7 +179,7 @@ class Client:
         """Shake hands and keep the session and the revision that were given."""
         params = {
             "protocolVersion": self.date if requested is None else requested,
-            "capabilities": {},
+            "capabilities": self.capabilities,
             "clientInfo": CLIENT_INFO,
         }
         message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
@@ -251,6 +254,14 @@ class Client:
         message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
         return await self.send("POST", json.dumps(message), headers=_pinned(pin))
 
+    async def answer(
+        self, request_id: RequestId, result: Json | None = None, *, error: Json | None = None, pin: int | None = None
+    ) -> Answer:
+        """Answer a request of the server's, with a result or with an error."""
+        outcome = {"result": result or {}} if error is None else {"error": error}
+        message = {"jsonrpc": "2.0", "id": request_id, **outcome}
+        return await self.send("POST", json.dumps(message), headers=_pinned(pin))
+
     async def cancel(self, request_id: RequestId, *, pin: int | None = None) -> Answer:
         """Cancel a request of the session."""
         return await self.notify("notifications/cancelled", {"requestId": request_id}, pin=pin)
@@ -306,7 +317,7 @@ class Client:
         meta = {
             "io.modelcontextprotocol/protocolVersion": self.date,
             "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
-            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
         }
         return {**params, "_meta": {**meta, **params.get("_meta", {})}}
 
@@ -334,10 +345,15 @@ class Client:
 
 @asynccontextmanager
 async def connected(
-    url: str, date: str, *, pin: int | None = None, headers: Mapping[str, str] | None = None
+    url: str,
+    date: str,
+    *,
+    pin: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    capabilities: Json | None = None,
 ) -> AsyncIterator[Client]:
     """A client that is ready: with a session of its own if its revision has sessions."""
-    async with Client(url, date, headers) as client:
+    async with Client(url, date, headers, capabilities) as client:
         if not client.modern:
             assert (await client.initialize(pin=pin)).status == 200
             assert (await client.notify("notifications/initialized")).status == 202

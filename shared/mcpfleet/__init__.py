@@ -8,24 +8,36 @@ from mcpfleet.errors import (
     BackplaneError,
     Cancelled,
     McpFleetError,
+    MissingCapability,
     ProtocolError,
+    QuestionFailed,
     RegistrationError,
     SettingsError,
     ToolError,
 )
+from mcpfleet.protocol import forms
 from mcpfleet.protocol.messages import (
     Annotations,
     AudioContent,
     CallToolResult,
+    CreateMessageResult,
     EmbeddedResource,
     Icon,
     ImageContent,
+    ModelHint,
+    ModelPreferences,
     ResourceLink,
+    Root,
+    SamplingMessage,
     TextContent,
     ToolAnnotations,
+    ToolChoice,
+    ToolResultContent,
+    ToolUseContent,
 )
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.context import Context
+from mcpfleet.server.elicitation import Elicited
 from mcpfleet.server.server import Server
 from mcpfleet.server.tool import Tool
 
@@ -36,18 +48,30 @@ __all__ = [
     "CallToolResult",
     "Cancelled",
     "Context",
+    "CreateMessageResult",
+    "Elicited",
     "EmbeddedResource",
     "Icon",
     "ImageContent",
     "McpFleetError",
+    "MissingCapability",
+    "ModelHint",
+    "ModelPreferences",
     "Principal",
     "ProtocolError",
+    "QuestionFailed",
     "RegistrationError",
     "ResourceLink",
+    "Root",
+    "SamplingMessage",
     "Server",
     "SettingsError",
     "TextContent",
     "Tool",
     "ToolAnnotations",
+    "ToolChoice",
     "ToolError",
+    "ToolResultContent",
+    "ToolUseContent",
+    "forms",
 ]

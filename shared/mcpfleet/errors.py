@@ -16,15 +16,22 @@
     ├── NotJson                       a text or value that is not JSON as peers agree on it (protocol.jsontext)
     ├── OutputRefused                 a tool returned what its output schema, or JSON, does not allow
     ├── ProtocolError                 a JSON-RPC error for the peer: `code`, `message`, `data`
+    │   └── MissingCapability         the client has not declared what a question to it takes
     ├── RegistrationError             a tool that cannot be served, found at registration
     ├── SettingsError                 a setting that cannot be used, by its variable's name
     └── ToolError                     text that a tool wants the model to read
         ├── ArgumentsRefused          arguments that do not fit, by the field's name
-        └── Overloaded                more synchronous tools are called than threads and places in line allow
+        ├── Overloaded                more synchronous tools are called than threads and places in line allow
+        └── QuestionFailed            a question to the client has no answer
+            ├── AnswerRefused         what the client answered does not fit the question
+            ├── CannotAsk             this request, or its protocol version, has no way to ask it
+            ├── ClientRefused         the client answered with an error: `code`, `message`, `data`
+            └── NotAnswered           no answer came in time, or it was lost
 
 `ToolError` and `ProtocolError` are public text: their words reach the peer. The words of no other exception do.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -93,6 +100,18 @@ class ProtocolError(McpFleetError):
         self.data = data
 
 
+class MissingCapability(ProtocolError):
+    """The client has not declared the capabilities that a question takes; none of it was sent."""
+
+    def __init__(self, required: Mapping[str, Any]) -> None:
+        names = ", ".join(sorted(required))
+        super().__init__(
+            -32021,
+            f"The client has not declared a capability that is needed: {names}",
+            {"requiredCapabilities": required},
+        )
+
+
 class RegistrationError(McpFleetError, ValueError):
     """A tool, prompt or resource cannot be served as declared; raised while registering, never while serving."""
 
@@ -114,3 +133,29 @@ class Overloaded(ToolError):
 
     def __init__(self) -> None:
         super().__init__("The server is overloaded; try again later.")
+
+
+class QuestionFailed(ToolError):
+    """A question that a handler asked its client has no answer."""
+
+
+class AnswerRefused(QuestionFailed):
+    """The client answered what does not fit the question."""
+
+
+class CannotAsk(QuestionFailed):
+    """The request that is served has no way back for a question, or the client's protocol version has no such one."""
+
+
+class ClientRefused(QuestionFailed):
+    """The client answered a question with an error; its words are its own."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"The client answered a question with an error: {message} ({code})")
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class NotAnswered(QuestionFailed):
+    """No answer came in time, or it was lost with the store."""

@@ -171,21 +171,22 @@ def test_a_question_is_said_in_the_words_of_the_revision(
 
 
 def test_answers_are_read_and_everything_else_is_refused() -> None:
-    assert read(FORM, {"action": "accept", "content": {"name": "a"}}) == ElicitResult(
-        action="accept", content={"name": "a"}
-    )
-    assert read(PAGE, {"action": "decline", "_meta": {"a": 1}}) == ElicitResult(action="decline", meta={"a": 1})
-    assert read(ListRoots(), {"roots": [{"uri": "file:///a"}]}) == ListRootsResult(roots=[Root("file:///a")])
-    said = read(SAMPLE, {"role": "assistant", "content": {"type": "text", "text": "a"}, "model": "m"})
+    accepted = read(ElicitResult, {"action": "accept", "content": {"name": "a"}})
+    assert accepted == ElicitResult(action="accept", content={"name": "a"})
+    declined = read(ElicitResult, {"action": "decline", "_meta": {"a": 1}})
+    assert declined == ElicitResult(action="decline", meta={"a": 1})
+    assert read(ListRootsResult, {"roots": [{"uri": "file:///a"}]}) == ListRootsResult(roots=[Root("file:///a")])
+    said = read(CreateMessageResult, {"role": "assistant", "content": {"type": "text", "text": "a"}, "model": "m"})
     assert said == CreateMessageResult(role="assistant", content=TextContent("a"), model="m")
-    for question, result in (
-        (FORM, {}),
-        (FORM, {"action": "yes"}),
-        (SAMPLE, {"role": "assistant", "content": {"type": "video"}, "model": "m"}),
-        (ListRoots(), {"roots": "all"}),
-    ):
+    refused: list[tuple[Any, dict[str, Any]]] = [
+        (ElicitResult, {}),
+        (ElicitResult, {"action": "yes"}),
+        (CreateMessageResult, {"role": "assistant", "content": {"type": "video"}, "model": "m"}),
+        (ListRootsResult, {"roots": "all"}),
+    ]
+    for kind, result in refused:
         with pytest.raises(NoAnswer):
-            read(question, result)
+            read(kind, result)
 
 
 def test_what_a_model_said_is_read_as_text_from_one_block_or_from_several() -> None:

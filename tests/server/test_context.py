@@ -11,9 +11,10 @@ from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.revisions import LATEST, REVISIONS, Revision
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.context import SEVERITIES, Context, LogLevel
+from mcpfleet.server.outlet import Silent
 
 
-class Heard:
+class Heard(Silent):
     """An outlet that keeps what is said."""
 
     def __init__(self) -> None:

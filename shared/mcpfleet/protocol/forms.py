@@ -15,13 +15,14 @@ Titles = Mapping[str, str]
 """The values of a choice, each with what people are shown of it."""
 
 _DESCRIPTION: Final = ("title", "description", "default")
-_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
+KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"type", "minLength", "maxLength", "format", "enum", "enumNames", "oneOf", *_DESCRIPTION}),
     "number": frozenset({"type", "minimum", "maximum", *_DESCRIPTION}),
     "integer": frozenset({"type", "minimum", "maximum", *_DESCRIPTION}),
     "boolean": frozenset({"type", *_DESCRIPTION}),
     "array": frozenset({"type", "minItems", "maxItems", "items", *_DESCRIPTION}),
 }
+"""What a field of each type may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def fault(schema: Mapping[str, Any]) -> str | None:
         return "a form is an object with properties"
     for name, one in properties.items():
         kind = one.get("type") if isinstance(one, Mapping) else None
-        keywords = _KEYWORDS.get(kind) if isinstance(kind, str) else None
+        keywords = KEYWORDS.get(kind) if isinstance(kind, str) else None
         if keywords is None:
             return f"{name}: a field is a string, number, integer, boolean or choice"
         unknown = sorted(one.keys() - keywords)

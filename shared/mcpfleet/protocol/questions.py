@@ -4,7 +4,7 @@ Legacy revisions have these as requests of the server's own, the modern one as p
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,14 +20,8 @@ from mcpfleet.protocol.messages.sampling import (
 from mcpfleet.protocol.revisions import Revision
 
 Question = ElicitForm | ElicitUrl | CreateMessage | ListRoots
-Answer = ElicitResult | CreateMessageResult | ListRootsResult
 
-_ANSWERS: Final[Mapping[type[Question], type[Answer]]] = {
-    ElicitForm: ElicitResult,
-    ElicitUrl: ElicitResult,
-    CreateMessage: CreateMessageResult,
-    ListRoots: ListRootsResult,
-}
+Kind = TypeVar("Kind", ElicitResult, CreateMessageResult, ListRootsResult)
 
 
 class NoAnswer(ValueError):
@@ -70,12 +64,12 @@ def written(question: Question, revision: Revision) -> tuple[str, dict[str, Any]
     return question.METHOD, params
 
 
-def read(question: Question, result: Mapping[str, Any]) -> Answer:
-    """The client's result, if it is an answer to the question; else `NoAnswer`, which says why."""
+def read(kind: type[Kind], result: Mapping[str, Any]) -> Kind:
+    """The client's result, if it is an answer of this kind; else `NoAnswer`, which says why."""
     try:
-        return msgspec.convert(result, _ANSWERS[type(question)])
+        return msgspec.convert(result, kind)
     except msgspec.ValidationError as error:
-        raise NoAnswer(f"not an answer to {question.METHOD}: {error}") from None
+        raise NoAnswer(f"not a {kind.__name__}: {error}") from None
 
 
 def _takes_forms(declared: Any) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfleet.backplane.backoff import Backoff
-from mcpfleet.errors import TooLarge, Unavailable
+from mcpfleet.errors import CannotAsk, NotAnswered, TooLarge, Unavailable
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, encode_failure, encode_notification
 from mcpfleet.server import cancellation
 from mcpfleet.server.caller import Caller
@@ -25,6 +25,7 @@ from mcpfleet.server.delivery import server_stopped
 from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.exchange import Exchange, Record
 from mcpfleet.server.process import Process
+from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.sessions import Session, Sessions
 from mcpfleet.server.signals import Cancel, Resumed, Signals
@@ -46,6 +47,7 @@ class Means:
     cancellations: Cancellations
     dispatcher: Dispatcher
     replies: Replies
+    questions: Questions
 
 
 class Call:
@@ -89,6 +91,15 @@ class Call:
         if self.stream is not None:
             with suppress(CallEnded, Unavailable):  # the call has ended, so its handler has, or is being cancelled
                 await self.stream.write(body, coalesce=newest_of)
+
+    async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
+        """Ask the client on the call's stream, which is opened for it."""
+        await self._switch()
+        if not self._may_stream:
+            raise CannotAsk("This request is answered with one JSON object, so its client cannot be asked anything.")
+        if self.stream is None:
+            raise NotAnswered("The server cannot reach its store, so the client cannot be asked anything now.")
+        return await self._means.questions.ask(self.stream, method, params, timeout=timeout)
 
     def revoke(self, last_words: bytes | None = None) -> None:
         """End the call now, with these words in place of its result (None: no response); too late is no harm.

@@ -1,16 +1,25 @@
 """What a tool sees of the request that it serves."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TypeVar, overload
 
 from mcpfleet.errors import Cancelled
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.jsonrpc import RequestId
+from mcpfleet.protocol.messages.elicitation import Action
+from mcpfleet.protocol.messages.roots import Root
+from mcpfleet.protocol.messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
+from mcpfleet.protocol.messages.tools import Tool
 from mcpfleet.protocol.revisions import Era
+from mcpfleet.server.asking import Asking, Turn
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
+from mcpfleet.server.elicitation import Elicited
 from mcpfleet.server.outlet import Outlet
+
+T = TypeVar("T")
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -28,11 +37,12 @@ class Context:
     dropped.
     """
 
-    __slots__ = ("_caller", "_cancelled", "_closed", "_outlet", "_progress")
+    __slots__ = ("_asking", "_caller", "_cancelled", "_closed", "_outlet", "_progress")
 
     def __init__(self, caller: Caller, outlet: Outlet) -> None:
         self._caller = caller
         self._outlet = outlet
+        self._asking = Asking(caller, outlet)
         self._progress = -math.inf
         self._cancelled = False
         self._closed = False
@@ -128,6 +138,80 @@ class Context:
         if logger is not None:
             params["logger"] = logger
         await self._outlet.notify("notifications/message", params)
+
+    @overload
+    async def elicit(
+        self, message: str, form: Mapping[str, Any], *, timeout: float | None = None
+    ) -> Elicited[dict[str, Any]]: ...
+
+    @overload
+    async def elicit(self, message: str, form: type[T], *, timeout: float | None = None) -> Elicited[T]: ...
+
+    async def elicit(self, message: str, form: Any, *, timeout: float | None = None) -> Elicited[Any]:
+        """Have the user fill in a form, and wait for it (MCP: client/elicitation).
+
+        `form` is a type with flat fields, such as a dataclass, or a schema as `mcpfleet.forms` writes it; what was
+        filled in fits it. Never ask for secrets so: see `elicit_url`.
+
+        Like every question it raises `MissingCapability` if the client has not declared that it can be asked, and
+        `QuestionFailed` if there is no answer, `timeout` seconds long at most.
+        """
+        return await self._asking.elicit(message, form, timeout)
+
+    async def elicit_url(
+        self, message: str, url: str, *, elicitation_id: str | None = None, timeout: float | None = None
+    ) -> Action:
+        """Have the user visit a page, for what must not pass through the client (MCP: client/elicitation, "URL Mode").
+
+        `accept` means that the user agreed to go there, not that anything has happened there yet.
+        """
+        return await self._asking.visit(message, url, elicitation_id or secrets.token_hex(16), timeout)
+
+    async def complete_elicitation(self, elicitation_id: str) -> None:
+        """Tell the client that what the user was sent to a page for is done; nothing where its revision has no such."""
+        if self._caller.revision.elicitation_complete and not self._closed:
+            await self._outlet.notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})
+
+    async def sample(
+        self,
+        messages: Turn | Sequence[Turn],
+        *,
+        max_tokens: int,
+        system_prompt: str | None = None,
+        model_preferences: ModelPreferences | None = None,
+        include_context: Literal["none", "thisServer", "allServers"] | None = None,
+        temperature: float | None = None,
+        stop_sequences: Sequence[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        tools: Sequence[Tool] | None = None,
+        tool_choice: ToolChoice | None = None,
+        timeout: float | None = None,
+    ) -> CreateMessageResult:
+        """Have the client's model go on with a conversation (MCP: client/sampling); a string is the user's turn.
+
+        Raises `ValueError` if tool uses and results do not stand where they must.
+        """
+        return await self._asking.sample(
+            messages,
+            timeout,
+            max_tokens=max_tokens,
+            system_prompt=system_prompt,
+            model_preferences=model_preferences,
+            include_context=include_context,
+            temperature=temperature,
+            stop_sequences=stop_sequences,
+            metadata=metadata,
+            tools=tools,
+            tool_choice=tool_choice,
+        )
+
+    async def list_roots(self, *, timeout: float | None = None) -> tuple[Root, ...]:
+        """The directories that the client works on (MCP: client/roots); never trust them without a look."""
+        return await self._asking.roots(timeout)
+
+    async def ping(self, *, timeout: float | None = None) -> None:
+        """Return when the client has answered a ping (MCP: basic/utilities/ping), which only sessions have."""
+        await self._asking.ping(timeout)
 
     def cancel(self) -> None:
         """Note that nobody waits for the result any more; the engine calls it."""

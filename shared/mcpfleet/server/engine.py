@@ -38,6 +38,7 @@ from mcpfleet.server.outcome import STORE_AWAY, Refusal
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.process import Process
+from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Sessions
@@ -65,14 +66,15 @@ class Engine:
         sessions = Sessions(process)
         signals = Signals(process, sessions)
         cancellations = Cancellations(process, signals)
-        self._calls = Calls(Means(process, sessions, signals, cancellations, dispatcher, replies))
+        questions = Questions(process)
+        self._calls = Calls(Means(process, sessions, signals, cancellations, dispatcher, replies, questions))
         requests = Requests(process, sessions, signals, self._calls, replies)
         standalone = Standalone(process, sessions, signals, self._feed)
-        self._legacy = Legacy(server, sessions, cancellations, requests, standalone, replies)
+        self._legacy = Legacy(server, sessions, cancellations, requests, standalone, replies, questions)
         self._pulse = Pulse(
             backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
         )
-        self._deadline: asyncio.TimerHandle | None = None
+        self._drained_at: float | None = None
 
     @property
     def draining(self) -> bool:
@@ -116,8 +118,10 @@ class Engine:
 
         Calls go on for the time to drain; one that still runs then ends with an error.
         """
-        if self._deadline is None:
-            self._deadline = asyncio.get_running_loop().call_later(self._policy.drain, self._stop)
+        if self._drained_at is None:
+            loop = asyncio.get_running_loop()
+            self._drained_at = loop.time() + self._policy.drain
+            loop.call_at(self._drained_at, self._stop)
             self._process.draining.begin()
 
     async def announce(self, change: Change) -> None:
@@ -160,9 +164,8 @@ class Engine:
 
     async def _wind_down(self) -> None:
         self.drain()
-        if self._deadline is not None:
-            await self._calls.ended(within=self._deadline.when() - asyncio.get_running_loop().time())
-            self._deadline.cancel()
+        if self._drained_at is not None:
+            await self._calls.ended(within=self._drained_at - asyncio.get_running_loop().time())
         self._stop()
         await self._calls.ended(within=self._policy.lease)
         await self._pulse.leave()

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from mcpfleet.errors import CannotAsk
+
 
 class Outlet(Protocol):
     """The way from one running request to its client; each era has its own."""
@@ -15,9 +17,21 @@ class Outlet(Protocol):
         """
         ...
 
+    async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
+        """The client's result for a request of ours, which it has `timeout` seconds for (None: as the policy says).
+
+        `CannotAsk`: this request has no way to ask; `ClientRefused`: the client answered with an error;
+        `NotAnswered`: there is no answer.
+        """
+        ...
+
 
 class Silent:
-    """An outlet for requests whose response has no room for anything else; notifications are dropped."""
+    """For requests whose response has no room for anything else: notifications are dropped, and questions fail."""
 
     async def notify(self, method: str, params: Mapping[str, Any], *, newest_of: str | None = None) -> None:
         """Drop it."""
+
+    async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
+        """Fail: there is no way to ask."""
+        raise CannotAsk("This request is answered with one JSON object, so its client cannot be asked anything.")

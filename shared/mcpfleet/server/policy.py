@@ -16,6 +16,8 @@ class Policy:
     """How long a call is believed alive after its process was last heard of."""
     stream_after: float = 0.25
     """How long a legacy call may run before its response becomes a stream."""
+    answer_within: float = 600.0
+    """How long a client may take to answer a question, unless the question says otherwise."""
     hold: float = 60.0
     """How long a finished call keeps its result while the store is away."""
     retention: Retention = field(default_factory=Retention)

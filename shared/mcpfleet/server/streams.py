@@ -7,8 +7,8 @@ comes later is refused: a call has one end, however the two interleave.
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple, TypeVar
 
 from mcpfleet.backplane.backoff import Backoff
@@ -16,10 +16,13 @@ from mcpfleet.backplane.base import Backplane, Position, mint, sized
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.leases import Keeper, Lease
 from mcpfleet.backplane.stored import pack, unpack
-from mcpfleet.errors import BackplaneError, LogGone, LogMoved, McpFleetError, Unavailable
+from mcpfleet.errors import BackplaneError, CannotAsk, LogGone, LogMoved, McpFleetError, Unavailable
+from mcpfleet.protocol.jsonrpc import encode_notification
 from mcpfleet.server.exchange import Delivery, Exchange, Piece, Record, Retention, find
 
 MAX_QUEUED: Final = 64
+MAX_QUESTIONS: Final = 32
+"""How many questions of one call may be open at once."""
 HOLD_SECONDS: Final = 60.0
 
 _Result = TypeVar("_Result")
@@ -58,6 +61,7 @@ class CallStream:
         self._retention = retention
         self._hold = hold
         self._queue: dict[str | int, _Queued] = {}
+        self._questions: set[str] = set()
         self._unique = itertools.count()
         self._suspicious = False
         self._ending = False
@@ -109,13 +113,31 @@ class CallStream:
             await self._room.wait()
         self._put(key, Piece(body))
 
+    @asynccontextmanager
+    async def asking(self, request_id: str, body: bytes) -> AsyncIterator[None]:
+        """Queue a request of ours for the time of the block; its client is told if it ends without the answer.
+
+        `CannotAsk` if too many are open already.
+        """
+        if len(self._questions) >= MAX_QUESTIONS:
+            raise CannotAsk(f"No more than {MAX_QUESTIONS} questions may be open at once.")
+        await self.write(body)
+        self._questions.add(request_id)
+        try:
+            yield
+            self._questions.discard(request_id)  # it was answered
+        finally:
+            self._withdraw(request_id)
+
     async def end(self, body: bytes | None) -> None:
         """Append the last message (None: end without one) after all others, and return when it is there."""
         self.close(body)
         await self.closed()
 
     def close(self, body: bytes | None) -> None:
-        """Queue the last message, as `end` does, without waiting for anything."""
+        """Withdraw open questions and queue the last message, as `end` does, without waiting for anything."""
+        for request_id in sorted(self._questions):
+            self._withdraw(request_id)
         self._put(next(self._unique), Piece(body, last=True))
         self._ending = True
 
@@ -124,6 +146,15 @@ class CallStream:
         await self._over.wait()
         if self._failure is not None:
             raise self._failure
+
+    def _withdraw(self, request_id: str) -> None:
+        """Tell the client that a question needs no answer any more (MCP: basic/utilities/cancellation)."""
+        if request_id not in self._questions:
+            return
+        self._questions.discard(request_id)
+        if self._failure is None and not self._ending:
+            params = {"requestId": request_id, "reason": "The question needs no answer any more."}
+            self._put(next(self._unique), Piece(encode_notification("notifications/cancelled", params)))
 
     def _put(self, key: str | int, piece: Piece) -> None:
         if self._failure is not None:

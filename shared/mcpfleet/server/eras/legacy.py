@@ -30,6 +30,7 @@ from mcpfleet.server.eras.requests import Requests, Sender
 from mcpfleet.server.eventids import CallPlace, Place, StandalonePlace
 from mcpfleet.server.outcome import Success
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer, refused, whole
+from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Full, Session, Sessions
@@ -49,6 +50,7 @@ class Legacy:
         requests: Requests,
         standalone: Standalone,
         replies: Replies,
+        questions: Questions,
     ) -> None:
         self._server = server
         self._sessions = sessions
@@ -56,6 +58,7 @@ class Legacy:
         self._requests = requests
         self._standalone = standalone
         self._replies = replies
+        self._questions = questions
 
     async def initialize(self, asked: Initialize, principal: Principal | None) -> Answer:
         """Create a session; nothing is created if it is refused ("Lifecycle", "Initialization")."""
@@ -116,11 +119,16 @@ class Legacy:
                 fault = refuse_batch(sender.session.revision)
                 if fault is not None:
                     return Answer(fault.status, fault.body())
-                if _answers_alone(batch):
+                if not await self._give_all(batch, sender.session) and _answers_alone(batch):
                     return _nobody_asked()
                 return await serve_batch(batch, sender, asked.accepts, self._requests, self._notification)
-            case Reply() | Failure():
-                return _nobody_asked()
+            case Reply() | Failure() as given:
+                return ACCEPTED if await self._questions.give(sender.session, given) else _nobody_asked()
+
+    async def _give_all(self, batch: Batch, session: Session) -> bool:
+        """Give every answer in a batch to its asker; whether anybody waited for one."""
+        given = [message for message in batch.messages if isinstance(message, Reply | Failure)]
+        return any([await self._questions.give(session, each) for each in given])
 
     async def _stream(self, session: Session, place: Place | None, peer: Peer) -> Answer | None:
         match place:
@@ -151,5 +159,5 @@ def _no_session(request_id: RequestId | None) -> Answer:
 
 
 def _nobody_asked() -> Answer:
-    """The refusal of a response: no request was ever sent to this client under its id, so nobody waits."""
+    """The refusal of a response: nobody asked, or whoever asked is gone, has given up, or has another answer."""
     return refused("nobody_asked", "No request with this id awaits an answer")

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from mcpfleet.errors import CannotAsk
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import HTTP_STATUS, ModernRequest
@@ -93,3 +94,6 @@ class _Response:
         async with self._turn:
             await self._peer.begin()
             await self._peer.send(frame)
+
+    async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
+        raise CannotAsk("Questions cannot be asked in this protocol version yet.")

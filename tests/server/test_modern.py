@@ -137,6 +137,8 @@ async def test_modern_clients_that_leave_at_any_moment_harm_nobody_else(memory: 
         params = {"name": "soon", "arguments": {"tag": str(number)}}
         flight = node.modern("tools/call", params, as_id=number, meta={"progressToken": number})
         await asyncio.sleep(chance.uniform(0, 0.02))
+        if number % 4 == 0:
+            await flight.got()
         ended = flight.ended
         await flight.cut()
         heard = len(flight.peer.events)
@@ -147,7 +149,7 @@ async def test_modern_clients_that_leave_at_any_moment_harm_nobody_else(memory: 
     async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
         leaving = [tasks.create_task(leave(number)) for number in range(100)]
         staying = node.modern("tools/call", {"name": "soon", "arguments": {"tag": "stays"}}, as_id=5)
-    assert {each.result() for each in leaving} == {True, False}
+    assert all(each.result() for each in leaving[::4])
     assert (await staying.got()).text == "stays"
 
 

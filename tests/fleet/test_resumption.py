@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.fleets import Fleet, Launch, Shape
+from tests.server.world import eventually
 from tests.wire import LATEST_HANDSHAKE, LEGACY, Client, Json, Stream, connected
 
 every_legacy = pytest.mark.parametrize("date", LEGACY)
@@ -132,6 +133,23 @@ async def test_what_is_no_longer_kept_is_told_and_never_skipped(launch_fleet: La
         assert answer.error["data"] == {"reason": "not_replayable"}
         kept = await client.resume(str(events[-3].id))
         assert kept.text == "30"
+
+
+async def test_a_process_that_slept_past_what_is_kept_tells_its_client_so(launch_fleet: Launch) -> None:
+    """Resumability and Redelivery: what it missed meanwhile is neither skipped nor made up, and the session lives."""
+    fleet = launch_fleet(2, RETENTION_ENTRIES="5")
+    async with listener(fleet, LATEST_HANDSHAKE) as client:
+        async with client.calling("count", as_id="slept", pin=0, n=100, delay=0.02) as stream:
+            assert await stream.message() is not None
+        async with client.listening(stream.last_event_id, pin=1) as follower:
+            assert await follower.message() is not None
+            fleet.processes[1].freeze()
+            await eventually(lambda: not any(b"/alive" in key for key in fleet.stored_keys()))
+            fleet.processes[1].thaw()
+            answer = await follower.answer()
+        assert answer.reply["id"] == "slept"
+        assert answer.error["data"] == {"reason": "not_replayable"}
+        assert (await client.call("echo", x="lives", pin=1)).text == "lives"
 
 
 RANDOM = ("0", "1-0", "_GET_stream", "x" * 100, "9" * 4000, "c." + "0" * 16 + ".1-" + "0" * 16 + "." + "0" * 16, "..")

@@ -14,6 +14,7 @@ from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.server.auth import Authenticate
 from mcpfleet.server.exchange import Retention
+from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.policy import Policy
 from mcpfleet_service.endpoint import Endpoint
 from mcpfleet_service.guards import Guard
@@ -41,7 +42,7 @@ def create_app(
 
     `backplane` is used as it is and left open; without one the settings decide. `authenticate` turns the headers of
     each request into its principal; whom it does not know is refused with 401. Serve it with a lifespan: the engine
-    runs from start-up to shutdown.
+    runs from start-up to shutdown, and meanwhile `app.state.fleet` tells clients what has changed.
     """
     settings = settings or Settings()
     life = Life(drain_delay=settings.drain_delay)
@@ -59,6 +60,7 @@ def create_app(
         # The framework's own spans would last as long as a stream, and its logs would carry the words of exceptions.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
+    app.state.fleet = Fleet(life.publish)
     app.include_router(health(life))
     endpoint = Endpoint(
         lambda: life.engine,
@@ -115,5 +117,6 @@ def _policy(settings: Settings) -> Policy:
         stream_after=settings.sse_after,
         hold=settings.hold,
         retention=Retention(settings.retention, settings.retention_entries),
+        max_listens=settings.max_listens,
         drain=settings.drain,
     )

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.server.engine import Engine
+from mcpfleet.server.events import Change
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
 from mcpfleet_service.drain import Drain
@@ -29,6 +30,10 @@ class Life:
     def leaving(self) -> bool:
         """Whether this process was told to stop, or has to."""
         return self._drain is not None and self._drain.begun
+
+    async def publish(self, change: Change) -> None:
+        """Tell every process of a change; raises `Unavailable`, and `RuntimeError` before start-up."""
+        await self.engine.fleet.publish(change)
 
     @asynccontextmanager
     async def lived(

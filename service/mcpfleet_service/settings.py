@@ -93,6 +93,10 @@ class Settings:
         Count | None,
         Variable("MAX_SESSIONS", COUNT, "how many sessions the whole fleet holds", off=True),
     ] = 10_000
+    max_listens: Annotated[
+        Count | None,
+        Variable("MAX_LISTEN_STREAMS", COUNT, "how many `subscriptions/listen` streams a process has open", off=True),
+    ] = 1000
     max_body: Annotated[
         Count | None,
         Variable("MAX_BODY_BYTES", COUNT, "how large a request may be", off=True),

@@ -38,8 +38,10 @@ from mcpfleet.protocol.messages import (
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.context import Context
 from mcpfleet.server.elicitation import Elicited
+from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.server import Server
 from mcpfleet.server.tool import Tool
+from mcpfleet.server.topics import Topic
 
 __all__ = [
     "Annotations",
@@ -51,6 +53,7 @@ __all__ = [
     "CreateMessageResult",
     "Elicited",
     "EmbeddedResource",
+    "Fleet",
     "Icon",
     "ImageContent",
     "McpFleetError",
@@ -73,5 +76,6 @@ __all__ = [
     "ToolError",
     "ToolResultContent",
     "ToolUseContent",
+    "Topic",
     "forms",
 ]

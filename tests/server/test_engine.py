@@ -14,7 +14,6 @@ from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.backplane.pulse import FLEET, Beat
 from mcpfleet.backplane.stored import unpack
 from mcpfleet.server.engine import Engine
-from mcpfleet.server.events import Change
 from tests.server.wire import Node
 from tests.server.world import PATIENT, Stage, World, eventually
 
@@ -203,7 +202,7 @@ async def test_two_engines_without_a_store_in_common_know_nothing_of_each_other(
     async with one.running(), two.running():
         session = await Node(one).initialize()
         assert (await session.call(Node(two), "echo", x="hi").got()).status == 404
-        await one.announce(Change("tools"))
+        await one.fleet.notify_tools_changed()
 
 
 async def test_a_request_before_the_engine_runs_is_refused() -> None:

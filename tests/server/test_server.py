@@ -94,7 +94,7 @@ def test_discovery_lists_every_version_newest_first() -> None:
     told = plain(full().discovery())
     assert told == {
         "supportedVersions": ALL_DATES,
-        "capabilities": {"tools": {}, "logging": {}},
+        "capabilities": {"tools": {"listChanged": True}, "logging": {}},
         "instructions": "Ask for a city.",
     }
 

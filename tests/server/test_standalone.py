@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from mcpfleet.server.events import EVENTS, Change
+from mcpfleet.server.events import EVENTS
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.tenure import MAX_NEWER
 from tests.server.wire import Flight, Node, Session
 from tests.server.world import PATIENT, World, eventually
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-TOOLS = Change("tools")
 
 
 async def listening(session: Session, node: Node, after: str | None = None) -> Flight:
@@ -34,11 +33,11 @@ async def test_a_change_reaches_the_stream_of_every_session_on_every_process_onc
     node, other = await world.node(), await world.node()
     sessions = [await node.initialize() for _ in range(4)]
     flights = [await listening(session, where) for session, where in zip(sessions, [node, other] * 2, strict=True)]
-    await other.engine.announce(TOOLS)
+    await other.engine.fleet.notify_tools_changed()
     for flight in flights:
         assert await heard(flight) == CHANGED
-    await node.engine.announce(TOOLS)  # were anything told twice, it would come before this
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()  # were anything told twice, it would come before this
+    await node.engine.fleet.notify_tools_changed()
     for flight in flights:
         assert [await heard(flight), await heard(flight)] == [CHANGED, CHANGED]
         assert flight.peer.arrived.empty()
@@ -46,12 +45,12 @@ async def test_a_change_reaches_the_stream_of_every_session_on_every_process_onc
 
 async def test_the_first_stream_of_a_session_begins_where_the_session_did(world: World) -> None:
     node, other = await world.node(), await world.node()
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     session = await node.initialize()
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     flight = await listening(session, other)
     assert await heard(flight) == CHANGED
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(flight) == CHANGED
     assert flight.peer.arrived.empty()
 
@@ -60,11 +59,11 @@ async def test_a_later_stream_begins_with_what_comes_then(world: World) -> None:
     node, other = await world.node(), await world.node()
     session = await node.initialize()
     first = await listening(session, node)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     await heard(first)
     await first.cut()
     second = await listening(session, other)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(second) == CHANGED
     assert second.peer.arrived.empty()
 
@@ -74,7 +73,7 @@ async def test_a_stream_of_an_older_revision_begins_without_an_empty_event(memor
     node = await memory.node()
     session = await node.initialize(date)
     flight = session.listen(node)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     event = await flight.event()
     assert event is not None
     assert event.data
@@ -84,13 +83,13 @@ async def test_a_change_between_the_death_of_one_connection_and_the_next_is_deli
     node, other = await world.node(), await world.node()
     session = await node.initialize()
     flight = await listening(session, node)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     await heard(flight)
     await flight.cut()
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     again = await listening(session, other, flight.last_event_id)
     assert await heard(again) == CHANGED
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
     assert again.peer.arrived.empty()
 
@@ -101,7 +100,7 @@ async def test_a_stream_can_be_taken_up_from_its_very_beginning(world: World) ->
     flight = session.listen(node)
     begun = await flight.begun()
     await flight.cut()
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     again = await listening(session, other, begun)
     assert await heard(again) == CHANGED
 
@@ -112,7 +111,7 @@ async def test_only_the_newest_of_two_streams_is_told_and_the_older_stays_open(w
     older = await listening(session, node)
     newer = await listening(session, other)
     for _ in range(3):
-        await node.engine.announce(TOOLS)
+        await node.engine.fleet.notify_tools_changed()
         assert await heard(newer) == CHANGED
     assert older.peer.arrived.empty()
     assert not older.ended
@@ -125,14 +124,14 @@ async def test_what_was_published_before_the_take_over_is_told_by_the_older_stre
     session = await node.initialize()
     older = await listening(session, node)
     go = world.links[node].hold("read events/all")
-    await other.engine.announce(TOOLS)
+    await other.engine.fleet.notify_tools_changed()
     newer = await listening(session, other)
     await eventually(lambda: world.links[node].verbs[-1] == f"read {session.id}/log")
-    await other.engine.announce(TOOLS)
+    await other.engine.fleet.notify_tools_changed()
     assert await heard(newer) == CHANGED
     go()
     assert await heard(older) == CHANGED
-    await other.engine.announce(TOOLS)
+    await other.engine.fleet.notify_tools_changed()
     assert await heard(newer) == CHANGED
     assert older.peer.arrived.empty()
     assert newer.peer.arrived.empty()
@@ -144,14 +143,14 @@ async def test_a_stream_that_was_silent_and_is_taken_up_again_passes_over_what_t
     node, other = await world.node(), await world.node()
     session = await node.initialize()
     first = await listening(session, node)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     await heard(first)
     second = await listening(session, other)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     await heard(second)
     await first.cut()
     again = await listening(session, node, first.last_event_id)
-    await other.engine.announce(TOOLS)
+    await other.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
     assert again.peer.arrived.empty(), "the second change was the other stream's"
     assert second.peer.arrived.empty()
@@ -166,7 +165,7 @@ async def test_taking_a_stream_up_ends_its_earlier_connection_wherever_it_is(wor
     got = await flight.got()
     assert (got.status, got.messages) == (200, [])
     assert not bystander.ended
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
 
 
@@ -177,7 +176,7 @@ async def test_ten_connections_that_take_up_one_stream_at_once_leave_one(world: 
     again = [session.listen(where, flight.last_event_id) for where in (node, other) * 5]
     await eventually(lambda: sum(each.ended for each in again) == 9)
     await flight.got()
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     (left,) = (each for each in again if not each.ended)
     await left.begun()
     assert await heard(left) == CHANGED
@@ -197,7 +196,7 @@ async def test_a_stream_that_nobody_reads_blocks_neither_its_session_nor_others(
     session, bystander = await node.initialize(), await node.initialize()
     stuck, free = await listening(session, node), await listening(bystander, node)
     stuck.peer.reading.clear()
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(free) == CHANGED
     assert (await session.call(node, "echo", x="hi").got()).text == "hi"
     again = await listening(session, other, stuck.last_event_id)
@@ -236,7 +235,7 @@ async def test_a_process_that_drains_tells_its_clients_to_come_back_and_new_ones
     node, other = await world.node(), await world.node()
     session = await node.initialize()
     flight = await listening(session, node)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     await heard(flight)
     node.engine.drain()
     got = await flight.got()
@@ -244,7 +243,7 @@ async def test_a_process_that_drains_tells_its_clients_to_come_back_and_new_ones
     late = await session.listen(node).got()
     assert (late.status, late.messages, bool(late.events[-1].retry_ms)) == (200, [], True)
     again = await listening(session, other, flight.last_event_id)
-    await other.engine.announce(TOOLS)
+    await other.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
 
 
@@ -255,11 +254,11 @@ async def test_events_that_can_no_longer_be_replayed_count_as_a_change(world: Wo
     flight = await listening(session, node)
     await flight.cut()
     for _ in range(5):
-        await node.engine.announce(TOOLS)
+        await node.engine.fleet.notify_tools_changed()
     late = await world.node(policy)  # which has them not even in memory
     again = await listening(session, late, flight.last_event_id)
     assert await heard(again) == CHANGED
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
     assert again.peer.arrived.empty(), "five changes that are lost are one"
 
@@ -274,7 +273,7 @@ async def test_a_stream_whose_own_log_is_lost_in_part_counts_everything_as_chang
         await session.cancel(node, "unknown")
     again = await listening(session, node, flight.last_event_id)
     assert await heard(again) == CHANGED
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
 
 
@@ -289,7 +288,7 @@ async def test_a_lost_log_of_events_counts_as_a_change_on_every_open_stream_that
     await world.store.delete(EVENTS)
     assert await heard(flight) == CHANGED
     assert await heard(elsewhere) == CHANGED
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(flight) == CHANGED
     assert silent.peer.arrived.empty()
 
@@ -299,7 +298,7 @@ async def test_an_outage_ends_no_stream_and_loses_no_change(world: World) -> Non
     session = await node.initialize()
     flight = await listening(session, node)
     world.links[node].away = True
-    await other.engine.announce(TOOLS)
+    await other.engine.fleet.notify_tools_changed()
     await eventually(lambda: any("events/all" in verb for verb in world.links[node].verbs[-5:]))
     assert not flight.ended
     world.links[node].away = False
@@ -311,7 +310,7 @@ async def test_while_the_store_is_away_a_stream_cannot_begin_and_the_first_is_st
 ) -> None:
     node = await world.node()
     session = await node.initialize()
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     for what in ("get */stream", "open events/all", f"append {session.id}/log"):
         world.links[node].cut_at(what)
         got = await session.listen(node).got()
@@ -344,6 +343,6 @@ async def test_an_event_of_another_version_is_passed_over(world: World) -> None:
     flight = await listening(session, node)
     await world.store.append(EVENTS, b"\xff from the future", ttl=60, keep=10)
     await world.store.append(f"{session.id}/log", b"\xff from the future", ttl=60, keep=10)
-    await node.engine.announce(TOOLS)
+    await node.engine.fleet.notify_tools_changed()
     assert await heard(flight) == CHANGED
     assert not flight.ended

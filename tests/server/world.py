@@ -180,7 +180,7 @@ class World:
         self._lives: dict[Node, tuple[asyncio.Event, asyncio.Task[None]]] = {}
 
     async def node(self, policy: Policy = PATIENT, server: Server | None = None) -> Node:
-        """One more process, which has settled in: it has said its first beat and is in touch with the store."""
+        """One more process, which has settled in: it is in touch with the store and follows the fleet's events."""
         link = Link()
         engine = Engine(server or self.stage.server(), Intercepted(await self._views(), link), policy)
         node = Node(engine)
@@ -193,7 +193,7 @@ class World:
                 await stop.wait()
 
         self._lives[node] = stop, asyncio.ensure_future(live())
-        await eventually(lambda: started.is_set() and engine.in_touch)
+        await eventually(lambda: started.is_set() and engine.in_touch and "read events/all" in link.verbs)
         return node
 
     async def stop(self, node: Node) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import time
+from typing import Literal
 
 from mcpfleet import Context, Server
 
@@ -97,3 +98,17 @@ def whoami(ctx: Context) -> dict[str, str | int | None]:
 def journal() -> list[str]:
     """What the tools of this very process went through; pin the request to a process."""
     return journal_entries
+
+
+@server.tool
+async def announce(what: Literal["tools", "prompts", "resources", "resource"], ctx: Context, uri: str = "") -> None:
+    """Tell all clients of the fleet that something has changed."""
+    match what:
+        case "tools":
+            await ctx.notify_tools_changed()
+        case "prompts":
+            await ctx.notify_prompts_changed()
+        case "resources":
+            await ctx.notify_resources_changed()
+        case "resource":
+            await ctx.notify_resource_updated(uri)

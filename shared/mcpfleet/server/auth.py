@@ -12,13 +12,15 @@ class Principal:
     """One authenticated party: what it owns is owned by (issuer, subject, client) together.
 
     `claims` are the current request's and take no part in ownership, so a refreshed token of the same party keeps
-    access to what the party made.
+    access to what the party made. `expires`, in Unix seconds, is when the current token does: streams that it opened
+    end then.
     """
 
     subject: str
     issuer: str = ""
     client: str = ""
     claims: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    expires: float | None = field(default=None, compare=False)
 
     @property
     def owner(self) -> tuple[str, str, str]:
@@ -31,6 +33,11 @@ Authenticate = Callable[[Headers], "Principal | Awaitable[Principal | None] | No
 
 ANYONE = ("", "", "")
 """The owner of what is made without authentication."""
+
+
+def remaining(principal: Principal | None, now: float) -> float | None:
+    """For how many seconds from `now` a stream of the principal may stay open; None: for any time."""
+    return None if principal is None or principal.expires is None else max(0.0, principal.expires - now)
 
 
 def owner_of(principal: Principal | None) -> tuple[str, str, str]:

@@ -17,6 +17,7 @@ from mcpfleet.server.asking import Asking, Turn
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.elicitation import Elicited
+from mcpfleet.server.fleet import NOBODY, Fleet
 from mcpfleet.server.outlet import Outlet
 
 T = TypeVar("T")
@@ -37,9 +38,11 @@ class Context:
     dropped.
     """
 
-    __slots__ = ("_asking", "_caller", "_cancelled", "_closed", "_outlet", "_progress")
+    __slots__ = ("_asking", "_caller", "_cancelled", "_closed", "_outlet", "_progress", "fleet")
 
-    def __init__(self, caller: Caller, outlet: Outlet) -> None:
+    def __init__(self, caller: Caller, outlet: Outlet, fleet: Fleet = NOBODY) -> None:
+        self.fleet = fleet
+        """What to tell the clients of all processes."""
         self._caller = caller
         self._outlet = outlet
         self._asking = Asking(caller, outlet)
@@ -212,6 +215,22 @@ class Context:
     async def ping(self, *, timeout: float | None = None) -> None:
         """Return when the client has answered a ping (MCP: basic/utilities/ping), which only sessions have."""
         await self._asking.ping(timeout)
+
+    async def notify_tools_changed(self) -> None:
+        """Tell whoever listens, on any process, that the list of tools has changed; see `Fleet`."""
+        await self.fleet.notify_tools_changed()
+
+    async def notify_prompts_changed(self) -> None:
+        """Tell whoever listens, on any process, that the list of prompts has changed; see `Fleet`."""
+        await self.fleet.notify_prompts_changed()
+
+    async def notify_resources_changed(self) -> None:
+        """Tell whoever listens, on any process, that the list of resources has changed; see `Fleet`."""
+        await self.fleet.notify_resources_changed()
+
+    async def notify_resource_updated(self, uri: str, *, only_for: Principal | None = None) -> None:
+        """Tell whoever watches this URI, on any process, that what is there has changed; see `Fleet`."""
+        await self.fleet.notify_resource_updated(uri, only_for=only_for)
 
     def cancel(self) -> None:
         """Note that nobody waits for the result any more; the engine calls it."""

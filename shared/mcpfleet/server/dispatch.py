@@ -15,6 +15,7 @@ from mcpfleet.protocol.revisions import Era
 from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.context import Context
+from mcpfleet.server.fleet import NOBODY, Fleet
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
@@ -42,9 +43,10 @@ class Method:
 class Dispatcher:
     """Serves requests by method name; raises nothing but cancellation."""
 
-    def __init__(self, server: Server, threads: Threads) -> None:
+    def __init__(self, server: Server, threads: Threads, fleet: Fleet = NOBODY) -> None:
         self._server = server
         self._threads = threads
+        self._fleet = fleet
         self._methods: dict[str, Method] = {
             "ping": Method(self._ping, eras=LEGACY),
             "server/discover": Method(self._discover, eras=MODERN),
@@ -54,7 +56,7 @@ class Dispatcher:
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
         """Serve one request to its outcome; what the peer may not read is logged under a correlation id."""
-        context = Context(caller, outlet)
+        context = Context(caller, outlet, self._fleet)
         try:
             method = self._methods.get(request.method)
             if method is None or caller.revision.era not in method.eras:

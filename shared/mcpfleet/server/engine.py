@@ -30,10 +30,13 @@ from mcpfleet.server.calls import Calls
 from mcpfleet.server.cancellation import Cancellations
 from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.eras.legacy import Legacy
+from mcpfleet.server.eras.listening import Listening
 from mcpfleet.server.eras.modern import Modern
 from mcpfleet.server.eras.requests import Requests
-from mcpfleet.server.events import Change, Events
+from mcpfleet.server.eras.subscribing import Subscribing
+from mcpfleet.server.events import Events
 from mcpfleet.server.feed import Feed
+from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.outcome import STORE_AWAY, Refusal
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer
 from mcpfleet.server.policy import Policy
@@ -44,7 +47,9 @@ from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Sessions
 from mcpfleet.server.signals import Signals
 from mcpfleet.server.standalone import Standalone
+from mcpfleet.server.subscriptions import Subscriptions
 from mcpfleet.server.threads import Threads
+from mcpfleet.server.watches import Watches
 
 log = logging.getLogger("mcpfleet.engine")
 
@@ -61,15 +66,20 @@ class Engine:
         self._threads = Threads(self._policy.workers, self._policy.waiting)
         self._feed = Feed(backplane, ttl=self._policy.session_idle * 2)
         self._events = Events(process)
-        dispatcher, replies = Dispatcher(server, self._threads), Replies(msgspec.to_builtins(server.info))
-        self._modern = Modern(dispatcher, replies)
+        self._watches = Watches(self._feed)
+        self.fleet = Fleet(self._events.publish)
+        dispatcher = Dispatcher(server, self._threads, self.fleet)
+        replies = Replies(msgspec.to_builtins(server.info))
+        self._modern = Modern(dispatcher, Listening(server, process, self._watches, replies), replies)
         sessions = Sessions(process)
         signals = Signals(process, sessions)
         cancellations = Cancellations(process, signals)
         questions = Questions(process)
         self._calls = Calls(Means(process, sessions, signals, cancellations, dispatcher, replies, questions))
-        requests = Requests(process, sessions, signals, self._calls, replies)
-        standalone = Standalone(process, sessions, signals, self._feed)
+        subscriptions = Subscriptions(process, self._events)
+        subscribing = Subscribing(server, subscriptions)
+        requests = Requests(process, sessions, signals, subscribing, self._calls, replies)
+        standalone = Standalone(server, process, sessions, signals, subscriptions, self._feed)
         self._legacy = Legacy(server, sessions, cancellations, requests, standalone, replies, questions)
         self._pulse = Pulse(
             backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
@@ -104,7 +114,7 @@ class Engine:
         block is left by an exception they are cancelled at once. A part of the engine that dies cancels the block and
         is raised from it, in a group: this process can then serve no more.
         """
-        endless = self._keeper.run(), self._pulse.run(), self._feed.run(), self._calls.run()
+        endless = self._keeper.run(), self._pulse.run(), self._feed.run(), self._watches.run(), self._calls.run()
         try:
             async with background(*endless):
                 await self._calls.ready()
@@ -123,10 +133,6 @@ class Engine:
             self._drained_at = loop.time() + self._policy.drain
             loop.call_at(self._drained_at, self._stop)
             self._process.draining.begin()
-
-    async def announce(self, change: Change) -> None:
-        """Tell every client of the fleet that listens of a change; raises `Unavailable`."""
-        await self._events.publish(change)
 
     async def serve(self, asked: Accepted, headers: Headers, principal: Principal | None, peer: Peer) -> Answer | None:
         """Serve one classified request; None if its response was streamed. Raises nothing but cancellation.

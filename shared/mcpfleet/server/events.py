@@ -1,7 +1,7 @@
-"""What every process must hear: one log of changes, and nothing in it but what changed."""
+"""What every process must hear: one log of changes, and nothing in it but what changed and whom it concerns."""
 
 import logging
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -10,25 +10,29 @@ from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.stored import pack, unpack
 from mcpfleet.errors import LogGone, UnknownFormat
 from mcpfleet.server.process import Process
+from mcpfleet.server.topics import Topic
 
 EVENTS: Final = "events/all"
-
-Kind = Literal["tools", "prompts", "resources"]
-
-METHODS: Final[dict[Kind, str]] = {
-    "tools": "notifications/tools/list_changed",
-    "prompts": "notifications/prompts/list_changed",
-    "resources": "notifications/resources/list_changed",
-}
-"""The notification that tells a client of a change of each kind."""
 
 log = logging.getLogger("mcpfleet.events")
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry of the events log: a list of this kind is not what it was."""
+    """One entry of the events log: this is not what it was. A kind that a process does not know, it passes over."""
 
-    kind: Kind
+    kind: str
+    key: str = ""
+    owner: tuple[str, str, str] | None = None
+    """The only principal whom it concerns; None: everybody."""
+
+    @property
+    def topic(self) -> Topic:
+        """What has changed."""
+        return Topic(self.kind, self.key)
+
+    def concerns(self, owner: tuple[str, str, str]) -> bool:
+        """Whether streams of this owner may tell of it."""
+        return self.owner is None or self.owner == owner
 
 
 def read(data: bytes) -> Change | None:

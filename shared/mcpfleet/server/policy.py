@@ -24,6 +24,10 @@ class Policy:
     """How long, and how far back, a stream can be resumed."""
     spread: float = 2.0
     """Over how long the streams of a process are told what all must hear at once, since their clients will all ask."""
+    gather: float = 0.05
+    """Of what changes within so many seconds, a listen stream is told once."""
+    max_listens: int | None = 1000
+    """How many listen streams a process has open at once."""
     drain: float = 30.0
     """How long calls may go on once the process was told to stop."""
     workers: int = 40

@@ -7,21 +7,20 @@ from typing import Final
 
 from mcpfleet.backplane.base import Position
 from mcpfleet.backplane.follow import follow
+from mcpfleet.backplane.outage import outlast
 from mcpfleet.errors import LogGap
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.jsonrpc import encode_notification
 from mcpfleet.server import eventids, events, signals
 from mcpfleet.server.eventids import StandalonePlace
-from mcpfleet.server.events import METHODS, Kind
 from mcpfleet.server.feed import Feed
 from mcpfleet.server.peer import Peer
 from mcpfleet.server.process import Process
 from mcpfleet.server.sessions import Session
 from mcpfleet.server.signals import Holder
+from mcpfleet.server.subscriptions import Interest
 from mcpfleet.server.tenure import Tenure
-
-OFFERED: Final[tuple[Kind, ...]] = ("tools",)
-"""The kinds of list that a server has; after a gap each of them counts as changed."""
+from mcpfleet.server.topics import Topic, told
 
 _uniform: Final = SystemRandom().uniform
 
@@ -34,6 +33,7 @@ class StandaloneReader:
         process: Process,
         feed: Feed,
         session: Session,
+        interest: Interest,
         holder: Holder,
         peer: Peer,
         *,
@@ -45,6 +45,7 @@ class StandaloneReader:
         self._policy = process.policy
         self._feed = feed
         self._session = session
+        self._interest = interest
         self._holder = holder
         self._peer = peer
         self._entered = entered
@@ -114,19 +115,25 @@ class StandaloneReader:
             async for entry in entries:
                 self._events = entry.position
                 change = events.read(entry.data)
-                if change is not None and self._tenure.delivers(entry.position.offset):
-                    await self._send(change.kind)
+                if change is None:
+                    continue
+                if self._interest.is_changed_by(change):
+                    await outlast(self._interest.refresh)
+                elif self._interest.includes(change) and self._tenure.delivers(entry.position.offset):
+                    await self._send(change.topic)
 
     async def _all_changed(self) -> None:
         """Go on from the end of the events, and say that everything has changed, since it may have."""
         self._events = await self._feed.end()
+        await outlast(self._interest.refresh)
         self._tenure.begin_again()
         if not self._tenure.silent:
-            for kind in OFFERED:
-                await self._send(kind)
+            for topic in self._interest.topics:
+                await self._send(topic)
 
-    async def _send(self, kind: Kind) -> None:
-        await self._peer.send(sse.encode(encode_notification(METHODS[kind]), id=self._id()))
+    async def _send(self, topic: Topic) -> None:
+        if (telling := told(topic)) is not None:
+            await self._peer.send(sse.encode(encode_notification(*telling), id=self._id()))
 
     def _id(self) -> str:
         return eventids.write(self._session.id, StandalonePlace(self._holder.stream, self._own, self._events))

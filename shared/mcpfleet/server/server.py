@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
+from mcpfleet.errors import RegistrationError
 from mcpfleet.protocol.messages.content import Icon
 from mcpfleet.protocol.messages.lifecycle import (
     DiscoverResult,
@@ -14,10 +15,12 @@ from mcpfleet.protocol.messages.lifecycle import (
 from mcpfleet.protocol.messages.tools import ToolAnnotations
 from mcpfleet.protocol.revisions import ALL_DATES, Revision
 from mcpfleet.server.context import Context
+from mcpfleet.server.permission import MayWatch
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.tool import Tool, compile_tool
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Hook = TypeVar("Hook", bound=MayWatch)
 
 
 class Server:
@@ -45,6 +48,8 @@ class Server:
         )
         self.instructions = instructions
         self.registry = Registry()
+        self.watch_hook: MayWatch | None = None
+        """What decides on who may watch what; None: everybody may watch everything."""
 
     @property
     def name(self) -> str:
@@ -92,9 +97,19 @@ class Server:
         """Offer everything that the other server offers now, each name after the prefix; all of it, or nothing."""
         self.registry.include(other.registry, prefix)
 
+    def may_watch(self, hook: Hook, /) -> Hook:
+        """Let this function decide whether a principal may be told of changes of a topic; as a decorator.
+
+        It is asked when a client begins to watch, and must be quick. `RegistrationError` if there is one already.
+        """
+        if self.watch_hook is not None:
+            raise RegistrationError("another function decides already on who may watch what")
+        self.watch_hook = hook
+        return hook
+
     def discovery(self) -> DiscoverResult:
         """What `server/discover` answers (MCP: server/discover)."""
-        capabilities = ServerCapabilities(tools=ListChangedCapability(), logging={})
+        capabilities = ServerCapabilities(tools=ListChangedCapability(list_changed=True), logging={})
         return DiscoverResult(supported_versions=ALL_DATES, capabilities=capabilities, instructions=self.instructions)
 
     def initialization(self, revision: Revision) -> InitializeResult:

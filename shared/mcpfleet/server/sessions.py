@@ -181,17 +181,21 @@ class Sessions:
         """
         ended = await self._delete(session)
         await asyncio.gather(
-            self._backplane.delete(session.log), self._backplane.delete(standalone_of(session.id)), self._leave(session)
+            self._backplane.delete(session.log),
+            self._backplane.delete(standalone_of(session.id)),
+            self._backplane.delete(subscriptions_of(session.id)),
+            self._leave(session),
         )
         await self._backplane.settle(session.id)
         return ended
 
     async def touch(self, session: Session) -> bool:
         """Extend the session's life and keep its seat; False if it has ended."""
-        raw, position, _ = await asyncio.gather(
+        raw, position, *_ = await asyncio.gather(
             self._backplane.get(cell_of(session.id), ttl=self._idle),
             self.position(session.id),
             self._keep_seat(session),
+            self._keep_subscriptions(session),
         )
         if raw is None:
             await self._leave(session)
@@ -220,12 +224,15 @@ class Sessions:
         if self._seats is not None:
             await self._seats.take(session.id, ttl=self._idle * 1.1)
 
+    async def _keep_subscriptions(self, session: Session) -> None:
+        await self._backplane.get(subscriptions_of(session.id), ttl=self._idle * 1.1)
+
     async def _renew(self, session: Session) -> None:
-        """Renew the seat and note when; if the store fails now, a later request will see to it."""
+        """Renew what lies beside the session and note when; if the store fails now, a later request will see to it."""
         seen = pack(msgspec.structs.replace(session.record, seen=self._clock()))
         with suppress(Unavailable):
             if await self._backplane.put(cell_of(session.id), seen, ttl=self._idle, expect=session.raw):
-                await self._keep_seat(session)
+                await asyncio.gather(self._keep_seat(session), self._keep_subscriptions(session))
 
 
 def cell_of(session_id: str) -> str:
@@ -241,3 +248,8 @@ def log_of(session_id: str) -> str:
 def standalone_of(session_id: str) -> str:
     """The name of the cell that says that the session has had a standalone stream."""
     return f"{session_id}/stream"
+
+
+def subscriptions_of(session_id: str) -> str:
+    """The name of the cell that says which resources the session watches."""
+    return f"{session_id}/subscriptions"

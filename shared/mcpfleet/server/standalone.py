@@ -15,14 +15,19 @@ from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.stored import pack
 from mcpfleet.errors import Unavailable
 from mcpfleet.protocol import sse
+from mcpfleet.server.auth import Principal
 from mcpfleet.server.eventids import StandalonePlace
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.feed import Feed
 from mcpfleet.server.peer import Peer
+from mcpfleet.server.permission import permitted
 from mcpfleet.server.process import Process
 from mcpfleet.server.reader import StandaloneReader
+from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Session, Sessions, standalone_of
 from mcpfleet.server.signals import Holder, Signals
+from mcpfleet.server.subscriptions import Interest, Subscriptions
+from mcpfleet.server.topics import LISTS, Topic, offered
 
 RETRY_MS: Final = (500, 2000)
 """When, at random between these, a client whose stream ended with its process should connect again."""
@@ -37,7 +42,17 @@ class Begun(msgspec.Struct, frozen=True):
 class Standalone:
     """Serves standalone streams; the process keeps nothing of them but their open connections."""
 
-    def __init__(self, process: Process, sessions: Sessions, signals: Signals, feed: Feed) -> None:
+    def __init__(
+        self,
+        server: Server,
+        process: Process,
+        sessions: Sessions,
+        signals: Signals,
+        subscriptions: Subscriptions,
+        feed: Feed,
+    ) -> None:
+        self._server = server
+        self._subscriptions = subscriptions
         self._process = process
         self._backplane = process.backplane
         self._idle = process.policy.session_idle
@@ -45,14 +60,17 @@ class Standalone:
         self._signals = signals
         self._feed = feed
 
-    async def serve(self, session: Session, after: StandalonePlace | None, peer: Peer) -> None:
+    async def serve(
+        self, session: Session, after: StandalonePlace | None, principal: Principal | None, peer: Peer
+    ) -> None:
         """Stream to the peer until the session ends, another connection takes over, or the process drains.
 
         Raises `Unavailable` or `LogGone`, before anything was sent, if the connection cannot be entered.
         """
         draining = self._process.draining
         if not draining.begun:
-            reader = await self._take_over(session, after, peer)
+            lists = await self._lists(session, principal)
+            reader = await self._take_over(session, after, lists, peer)
             await peer.begin()
             await self._note_begun(session)
             if session.revision.priming_event:
@@ -66,7 +84,15 @@ class Standalone:
             await peer.begin()
             await peer.send(sse.encode(None, retry_ms=_between(*RETRY_MS)))
 
-    async def _take_over(self, session: Session, after: StandalonePlace | None, peer: Peer) -> StandaloneReader:
+    async def _lists(self, session: Session, principal: Principal | None) -> frozenset[Topic]:
+        """The lists whose changes this session is told of."""
+        kinds = offered(self._server.initialization(session.revision).capabilities)
+        lists = (topic for topic in LISTS if topic.kind in kinds)
+        return frozenset(await permitted(self._server.watch_hook, principal, lists))
+
+    async def _take_over(
+        self, session: Session, after: StandalonePlace | None, lists: frozenset[Topic], peer: Peer
+    ) -> StandaloneReader:
         """Enter this connection into the session's log, and decide where it begins.
 
         A session's first stream begins where the session did, a resumed one after its last event, any other now.
@@ -80,7 +106,11 @@ class Standalone:
             after = StandalonePlace(holder.stream, *born)
         elif after is None:
             after = StandalonePlace(holder.stream, session.position, events)
-        return StandaloneReader(self._process, self._feed, session, holder, peer, entered=entered, after=after)
+        interest = Interest(session, lists, self._subscriptions)
+        await interest.refresh()  # after the position was taken: a later change is announced there
+        return StandaloneReader(
+            self._process, self._feed, session, interest, holder, peer, entered=entered, after=after
+        )
 
     async def _note_begun(self, session: Session) -> None:
         """Note that the session has had a stream: only now, since one that never began has delivered nothing."""

@@ -48,11 +48,13 @@ from mcpfleet.protocol.messages.sampling import (
     ToolResultContent,
     ToolUseContent,
 )
+from mcpfleet.protocol.messages.subscriptions import Acknowledged, SubscriptionFilter
 from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult, Tool, ToolAnnotations
 
 __all__ = [
     "LOG_LEVELS",
     "MAX_VALUES",
+    "Acknowledged",
     "Action",
     "Annotations",
     "AudioContent",
@@ -98,6 +100,7 @@ __all__ = [
     "SamplingContent",
     "SamplingMessage",
     "ServerCapabilities",
+    "SubscriptionFilter",
     "TextContent",
     "Tool",
     "ToolAnnotations",

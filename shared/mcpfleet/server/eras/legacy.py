@@ -1,6 +1,8 @@
 """The legacy era: sessions in the store, resumable streams, and any message on any process (basic/transports)."""
 
+import asyncio
 import math
+import time
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,7 +25,7 @@ from mcpfleet.protocol.jsonrpc import (
 )
 from mcpfleet.protocol.revisions import negotiate
 from mcpfleet.server import eventids
-from mcpfleet.server.auth import Principal, owner_of
+from mcpfleet.server.auth import Principal, owner_of, remaining
 from mcpfleet.server.cancellation import Cancellations
 from mcpfleet.server.eras.batches import serve_batch
 from mcpfleet.server.eras.requests import Requests, Sender
@@ -97,9 +99,14 @@ class Legacy:
         if session is None:
             return _no_session(None)
         try:
-            return await self._stream(session, place, peer)
+            async with asyncio.timeout(remaining(principal, time.time())) as expiry:
+                return await self._stream(session, place, principal, peer)
         except LogGone:
             return _no_session(None)
+        except TimeoutError:
+            if not expiry.expired():
+                raise
+            return None  # the token that opened the stream has expired; another one may take it up
 
     async def end(self, asked: LegacyEnd, principal: Principal | None) -> Answer:
         """Terminate the session on every process (transports, "Session Management")."""
@@ -130,14 +137,16 @@ class Legacy:
         given = [message for message in batch.messages if isinstance(message, Reply | Failure)]
         return any([await self._questions.give(session, each) for each in given])
 
-    async def _stream(self, session: Session, place: Place | None, peer: Peer) -> Answer | None:
+    async def _stream(
+        self, session: Session, place: Place | None, principal: Principal | None, peer: Peer
+    ) -> Answer | None:
         match place:
             case CallPlace(last=True):
                 await peer.begin()  # nothing follows the end
             case CallPlace():
                 return await self._requests.resume(session, place, peer)
             case StandalonePlace() | None:
-                await self._standalone.serve(session, place, peer)
+                await self._standalone.serve(session, place, principal, peer)
         return None
 
     async def _notification(self, notification: Notification, session: Session) -> None:

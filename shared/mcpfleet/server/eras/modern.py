@@ -14,6 +14,7 @@ from mcpfleet.protocol.wire import renumber
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.dispatch import Dispatcher
+from mcpfleet.server.eras.listening import LISTEN, Listening
 from mcpfleet.server.outcome import STOPPED, Outcome, Refusal
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.peer import EVENT_STREAM, JSON, Answer, Peer
@@ -28,14 +29,17 @@ MAX_NOTIFICATIONS: Final = 1000
 class Modern:
     """Serves modern requests; keeps nothing between two of them and asks no store."""
 
-    def __init__(self, dispatcher: Dispatcher, replies: Replies) -> None:
+    def __init__(self, dispatcher: Dispatcher, listening: Listening, replies: Replies) -> None:
         self._dispatcher = dispatcher
+        self._listening = listening
         self._replies = replies
         self._running: set[asyncio.Task[Any]] = set()
         self._stopped = False
 
     async def serve(self, asked: ModernRequest, headers: Headers, principal: Principal | None, peer: Peer) -> Answer:
         """Serve one request; being cancelled is the client's cancellation ("Cancellation")."""
+        if asked.request.method == LISTEN:
+            return await self._listening.serve(asked, principal, peer)
         caller = Caller(
             revision=asked.revision,
             principal=principal,

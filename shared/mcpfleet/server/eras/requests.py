@@ -18,6 +18,7 @@ from mcpfleet.server.caller import Caller
 from mcpfleet.server.calls import Calls
 from mcpfleet.server.context import SEVERITIES
 from mcpfleet.server.delivery import deliver, not_replayable, unless
+from mcpfleet.server.eras.subscribing import SUBSCRIBE, UNSUBSCRIBE, Subscribing
 from mcpfleet.server.eventids import CallPlace
 from mcpfleet.server.exchange import Exchange, find
 from mcpfleet.server.outcome import Outcome, Refusal, Success
@@ -29,6 +30,8 @@ from mcpfleet.server.signals import Resumed, Signals
 from mcpfleet.server.streams import CallStream
 
 SET_LEVEL: Final = "logging/setLevel"
+OF_SESSIONS: Final = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
+"""Requests that change nothing but their session, and so are no calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,17 @@ class Sender:
 class Requests:
     """Serves requests, and takes the streams of earlier ones up again."""
 
-    def __init__(self, process: Process, sessions: Sessions, signals: Signals, calls: Calls, replies: Replies) -> None:
+    def __init__(
+        self,
+        process: Process,
+        sessions: Sessions,
+        signals: Signals,
+        subscribing: Subscribing,
+        calls: Calls,
+        replies: Replies,
+    ) -> None:
         self._process = process
+        self._subscribing = subscribing
         self._sessions = sessions
         self._signals = signals
         self._calls = calls
@@ -70,8 +82,8 @@ class Requests:
         fault = refuse_meta(request)
         if fault is not None:
             return Answer(fault.status, fault.body())
-        if request.method == SET_LEVEL:
-            return whole(await self._set_level(request, sender.session), accepts)
+        if request.method in OF_SESSIONS:
+            return whole(await self._of_session(request, sender), accepts)
         call = await self._run(request, sender, may_stream=EVENT_STREAM in accepts)
         if call.stream is not None:
             return await self._follow(call, call.stream, sender.session, peer)
@@ -84,8 +96,8 @@ class Requests:
         fault = refuse_meta(request)
         if fault is not None:
             return fault.body()
-        if request.method == SET_LEVEL:
-            return await self._set_level(request, sender.session)
+        if request.method in OF_SESSIONS:
+            return await self._of_session(request, sender)
         return (await self._run(request, sender, may_stream=False)).body
 
     async def resume(self, session: Session, place: CallPlace, peer: Peer) -> Answer | None:
@@ -128,8 +140,13 @@ class Requests:
                 if signal == Resumed(exchange.id):
                     return
 
-    async def _set_level(self, request: Request, session: Session) -> bytes:
-        return self._replies.encode(request.id, await self._with_level(request, session), session.revision)
+    async def _of_session(self, request: Request, sender: Sender) -> bytes:
+        session = sender.session
+        if request.method == SET_LEVEL:
+            outcome = await self._with_level(request, session)
+        else:
+            outcome = await self._subscribing.serve(request, session, sender.principal)
+        return self._replies.encode(request.id, outcome, session.revision)
 
     async def _with_level(self, request: Request, session: Session) -> Outcome:
         level = request.params.get("level")

@@ -1,0 +1,54 @@
+"""What a user tells the whole fleet, from within a request or from outside."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from mcpfleet.protocol.messages.subscriptions import MAX_URI
+from mcpfleet.server.auth import Principal
+from mcpfleet.server.events import Change
+from mcpfleet.server.topics import PROMPTS, RESOURCE, RESOURCES, TOOLS, Topic
+
+
+class Fleet:
+    """Tells the clients of every process, in either era, what has changed.
+
+    Each method returns once the change is in the log that all processes read; who cannot be told of it will be told
+    that anything may have changed. Raises `Unavailable` while the store is away: then nobody was told.
+    """
+
+    def __init__(self, publish: Callable[[Change], Awaitable[None]]) -> None:
+        self.publish = publish
+        """Puts any change into the events log."""
+
+    async def notify_tools_changed(self) -> None:
+        """Tell whoever listens that the list of tools has changed (MCP: server/tools, "List Changed Notification")."""
+        await self._changed(TOOLS)
+
+    async def notify_prompts_changed(self) -> None:
+        """Tell whoever listens that the list of prompts has changed."""
+        await self._changed(PROMPTS)
+
+    async def notify_resources_changed(self) -> None:
+        """Tell whoever listens that the list of resources has changed."""
+        await self._changed(RESOURCES)
+
+    async def notify_resource_updated(self, uri: str, *, only_for: Principal | None = None) -> None:
+        """Tell whoever watches exactly this URI that what is there has changed (MCP: server/resources).
+
+        With `only_for`, nobody but this principal is told. Raises `ValueError` for a URI that nobody can watch.
+        """
+        if not 0 < len(uri) <= MAX_URI:
+            raise ValueError(f"a URI has 1 to {MAX_URI} characters, not {len(uri)}")
+        await self._changed(Topic(RESOURCE, uri), only_for)
+
+    async def _changed(self, topic: Topic, only_for: Principal | None = None) -> None:
+        owner = None if only_for is None else only_for.owner
+        await self.publish(Change(topic.kind, topic.key, owner))
+
+
+async def _unheard(change: Change) -> None:
+    """Drop it."""
+
+
+NOBODY: Final = Fleet(_unheard)
+"""A fleet without clients: what is served by no process has nobody to tell."""

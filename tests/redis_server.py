@@ -44,6 +44,8 @@ class SharedRedis:
 class RedisServer:
     """A local Redis of one test: an AOF in its own directory, and one TCP port of 127.0.0.1 across restarts.
 
+    What it has acknowledged survives `kill`, unless options say otherwise: with `everysec` a write that finds an fsync
+    under way is acknowledged before it is written.
     Every method returns when it has happened. Start it from the main thread: it dies with the thread that started it.
     """
 
@@ -113,7 +115,7 @@ class RedisServer:
         return [
             str(self._binary),
             *("--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self._directory), "--daemonize", "no"),
-            *("--save", "", "--appendonly", "yes", "--appendfsync", "everysec"),
+            *("--save", "", "--appendonly", "yes", "--appendfsync", "always"),
             *("--maxmemory-policy", "noeviction"),
             *self._options,
         ]
@@ -245,7 +247,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedRed
         with _container() as url:
             yield SharedRedis(url)
         return
-    server = RedisServer(find_binary() or _missing(), tmp_path_factory.mktemp("redis"))
+    server = RedisServer(find_binary() or _missing(), tmp_path_factory.mktemp("redis"), "--appendfsync", "everysec")
     server.start()
     try:
         yield SharedRedis(server.url)

@@ -1,7 +1,7 @@
 """Call streams on a real Redis that is frozen, killed, restarted and emptied, and raced over."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from random import Random
 
@@ -70,12 +70,6 @@ async def in_contact(process: Process) -> None:
             await asyncio.sleep(process.keeper.period / 4)
 
 
-@pytest.fixture
-def durable_redis(launch_redis: Callable[..., RedisServer]) -> RedisServer:
-    """A Redis that loses nothing when killed; with `everysec` it may, since a write waits for an fsync under way."""
-    return launch_redis("--appendfsync", "always")
-
-
 async def test_no_call_is_ended_because_redis_was_frozen_for_two_leases(own_redis: RedisServer) -> None:
     exchanges = [Exchange(f"session{n % 10}", f"{n:016x}") for n in range(CALLS)]
     async with processes(own_redis.url, "test", 2, lease=LEASE) as (runner, reader), asyncio.TaskGroup() as tasks:
@@ -99,28 +93,28 @@ async def test_no_call_is_ended_because_redis_was_frozen_for_two_leases(own_redi
     assert [reading.result() for reading in readings] == [[b"progress", b"result"]] * CALLS
 
 
-async def test_a_result_that_is_due_while_redis_restarts_is_delivered(durable_redis: RedisServer) -> None:
+async def test_a_result_that_is_due_while_redis_restarts_is_delivered(own_redis: RedisServer) -> None:
     exchange = Exchange.new("session")
-    async with processes(durable_redis.url, "test", 2, lease=LEASE) as (runner, reader), asyncio.TaskGroup() as tasks:
+    async with processes(own_redis.url, "test", 2, lease=LEASE) as (runner, reader), asyncio.TaskGroup() as tasks:
         stream = await runner.open(tasks, exchange)
         reading = tasks.create_task(reader.bodies(exchange, stream.start))
-        durable_redis.kill()
+        own_redis.kill()
         ending = tasks.create_task(stream.end(b"result"))
         await _unavailable(runner)
-        durable_redis.start()
+        own_redis.start()
         await ending
     assert reading.result() == [b"result"]
 
 
-async def test_a_result_that_could_not_be_held_long_enough_becomes_an_error(durable_redis: RedisServer) -> None:
+async def test_a_result_that_could_not_be_held_long_enough_becomes_an_error(own_redis: RedisServer) -> None:
     exchange = Exchange.new("session")
-    async with processes(durable_redis.url, "test", 2, lease=LEASE) as (runner, reader), asyncio.TaskGroup() as tasks:
+    async with processes(own_redis.url, "test", 2, lease=LEASE) as (runner, reader), asyncio.TaskGroup() as tasks:
         stream = await runner.open(tasks, exchange, hold=0.5)
         reading = tasks.create_task(reader.bodies(exchange, stream.start))
-        durable_redis.kill()
+        own_redis.kill()
         with pytest.raises(Unavailable):
             await stream.end(b"result")
-        durable_redis.start()
+        own_redis.start()
         async with asyncio.timeout(SOON):
             assert await reading == [b"unknown"]
 

@@ -41,6 +41,7 @@ async def test_another_partys_session_is_not_there(guarded: Fleet, date: str, to
             await other.call("whoami", as_id=7),
             await other.notify("notifications/initialized"),
             await other.cancel(7),
+            await other.answer("ask-0123456789abcdef-0123456789abcdef", {"action": "accept"}),
             await other.request("logging/setLevel", {"level": "debug"}),
             await other.resume(call.last_event_id),
             await other.end(),

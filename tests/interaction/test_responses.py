@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fleets import Fleet, Launch
-from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, Client, RequestId, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, Client, Json, RequestId, connected
 
 every_revision = pytest.mark.parametrize("date", EVERY)
 every_legacy = pytest.mark.parametrize("date", LEGACY)
@@ -161,6 +161,25 @@ async def test_a_modern_request_asks_for_its_own_log_messages(fleet: Fleet) -> N
         assert await logged(client, {LOG_LEVEL: "error"}) == []
         refused = await client.request("tools/list", {"_meta": {LOG_LEVEL: "loud"}})
     assert (refused.status, refused.error["code"]) == (400, -32602)
+
+
+async def test_log_messages_go_nowhere_but_on_the_response_of_their_request(fleet: Fleet) -> None:
+    """Logging 2026-07-28, "Per-request log level": not on a `subscriptions/listen` stream, nor on another request's."""
+    listen: Json = {"notifications": {"toolsListChanged": True}, "_meta": {LOG_LEVEL: "debug"}}
+    async with connected(fleet.url, MODERN) as client, client.asking("subscriptions/listen", listen) as listening:
+        assert await listening.message() is not None
+        other = asyncio.create_task(client.request("tools/call", slowly("other"), as_id="other"))
+        assert await logged(client, {LOG_LEVEL: "debug"}) == [1, 2]
+        assert (await other).messages == [(await other).reply]
+        await client.call("announce", what="tools")
+        told = await listening.message()
+    assert told is not None
+    assert told["method"] == "notifications/tools/list_changed"
+
+
+def slowly(tag: str) -> Json:
+    """A call that is under way for a while, and asks for every log message."""
+    return {"name": "slow", "arguments": {"seconds": 0.5, "tag": tag}, "_meta": {LOG_LEVEL: "debug"}}
 
 
 async def logged(client: Client, meta: dict[str, str] | None = None) -> list[int]:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.requirements.manifest import ROOT
 
-CITATION: Final = re.compile(r'[A-Z][\w /-]*, "[^"]+"|\bRFC \d+|\bJSON-RPC 2\.0')
-"""A page and the heading of a section in quotes, or another standard."""
+CITATION: Final = re.compile(r'[A-Z][\w /-]*, ("[^"]+"|`[^`]+`)|\bRFC \d+|\bJSON-RPC 2\.0')
+"""A page, and the heading of a section in quotes or the name of a type, or another standard."""
 
 
 def uncited(source: str) -> Iterator[str]:

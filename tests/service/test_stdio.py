@@ -123,6 +123,21 @@ async def test_a_cancel_right_after_its_request_is_not_lost(date: str) -> None:
     assert (code, rest) == (0, [])
 
 
+@both_eras
+async def test_a_cancel_that_comes_too_late_or_names_nothing_changes_nothing(date: str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        await serving.call("echo", as_id=7, date=date, x="done")
+        assert await serving.text(7) == "done"
+        wrong: list[object] = [7, "unknown", "8", None, {}]
+        for request_id in wrong:
+            await serving.notify("notifications/cancelled", {"requestId": request_id})
+        await serving.call("echo", as_id=8, date=date, x="after")
+        assert await serving.text(8) == "after"
+        code, rest, _ = await serving.close()
+    assert (code, rest) == (0, [])
+
+
 async def test_standard_output_carries_nothing_but_the_protocol() -> None:
     async with child("tests.servers.noisy:server") as serving:
         await serving.call("shout", as_id=1, date=wire.MODERN, words="Grüße 🐍 \u2028")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcpfleet.errors import AnswerRefused, CannotAsk, MissingCapability, ProtocolError
 from mcpfleet.protocol.forms import Unshowable
@@ -38,7 +39,9 @@ class Asking:
             raise self._unfit(str(refused)) from None
 
     async def visit(self, message: str, url: str, elicitation_id: str, timeout: float | None) -> Action:
-        """Have the user visit a page."""
+        """Have the user visit a page; `ValueError` for what is no URL that a client could open."""
+        if not _is_url(url):
+            raise ValueError("url must be absolute, such as https://example.com/page")
         answer = await self._ask(
             ElicitUrl(message=message, url=url, elicitation_id=elicitation_id), ElicitResult, timeout
         )
@@ -86,6 +89,15 @@ class Asking:
         if self._caller.revision.server_requests:
             return AnswerRefused(words)
         return ProtocolError(INVALID_PARAMS, f"params.inputResponses: {words}")
+
+
+def _is_url(text: str) -> bool:
+    """Whether a text is a URL with a scheme and a host (RFC 3986), without what none may hold."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.hostname) and text.isprintable() and " " not in text
 
 
 def _checked(timeout: float | None) -> float | None:

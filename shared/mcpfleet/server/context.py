@@ -166,7 +166,8 @@ class Context:
     ) -> Action:
         """Have the user visit a page, for what must not pass through the client (MCP: client/elicitation, "URL Mode").
 
-        `accept` means that the user agreed to go there, not that anything has happened there yet.
+        `accept` means that the user agreed to go there, not that anything has happened there yet. A `url` that is not
+        absolute raises `ValueError`.
         """
         return await self._asking.visit(message, url, elicitation_id or secrets.token_hex(16), timeout)
 

@@ -1,0 +1,136 @@
+"""What binds the server when it is the one who asks ("Elicitation", "Sampling", "Overview")."""
+
+from typing import Any
+
+import pytest
+
+from mcpfleet import Context, forms
+from mcpfleet.protocol.messages import SamplingMessage, TextContent, ToolUseContent
+from tests.server.wire import Flight, Json, Node, Session
+from tests.server.world import World
+
+ABLE: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}}
+FORM = forms.form(name=forms.text())
+
+
+async def asking(node: Node) -> Session:
+    """A session whose client can be asked, of a server with tools that ask."""
+
+    @node.engine.server.tool
+    async def ask(times: int, ctx: Context) -> str:
+        """Ask for one name after another."""
+        answers = [await ctx.elicit("Who?", FORM) for _ in range(times)]
+        return " ".join(answer.content["name"] for answer in answers if answer.content is not None)
+
+    @node.engine.server.tool
+    async def visit(url: str, ctx: Context) -> str:
+        """Have the user visit a page, and tell when they have."""
+        try:
+            action = await ctx.elicit_url("There", url, elicitation_id="e1")
+        except ValueError as error:
+            return f"refused: {error}"
+        await ctx.complete_elicitation("e1")
+        return action
+
+    @node.engine.server.tool
+    async def go_on(ctx: Context) -> str:
+        """Go on with a conversation in which a tool use has no result."""
+        use = SamplingMessage("assistant", [ToolUseContent(id="u", name="t", input={})])
+        try:
+            await ctx.sample([use, SamplingMessage("user", TextContent("and?"))], max_tokens=5)
+        except ValueError as error:
+            return f"refused: {error}"
+        return "asked"
+
+    return await node.initialize(capabilities=ABLE)
+
+
+async def question(flight: Flight) -> Json:
+    """The next request of ours."""
+    while (message := await flight.message()) is not None:
+        if "id" in message and "method" in message:
+            return message
+    raise AssertionError("no question came")
+
+
+async def answered(session: Session, node: Node, asked: Json, **result: Any) -> None:
+    got = await session.send(node, "POST", {"jsonrpc": "2.0", "id": asked["id"], "result": result}).got()
+    assert (got.status, got.body) == (202, b"")
+
+
+async def test_every_question_of_a_session_has_an_id_of_its_own_and_an_answered_one_is_never_cancelled(
+    memory: World,
+) -> None:
+    """Overview, "Requests": the id MUST NOT have been used before; Cancellation: only what is in progress."""
+    node = await memory.node()
+    session = await asking(node)
+    ids: list[Any] = []
+    for _ in range(3):
+        flight = session.call(node, "ask", times=4)
+        for name in "abcd":
+            asked = await question(flight)
+            ids.append(asked["id"])
+            await answered(session, node, asked, action="accept", content={"name": name})
+        got = await flight.got()
+        assert got.text == "a b c d"
+        assert "notifications/cancelled" not in [message.get("method") for message in got.messages]
+    assert len(set(ids)) == len(ids) == 12
+    assert all(isinstance(each, str) for each in ids)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "page",
+        "/page",
+        "example.com/page",
+        "https://",
+        "https:///page",
+        "https://example.com/a b",
+        "https://[",
+        "\n",
+    ],
+)
+async def test_a_page_without_a_valid_url_is_not_asked_for(memory: World, url: str) -> None:
+    """Elicitation, "URL Mode Elicitation Requests": the URL MUST be valid."""
+    node = await memory.node()
+    session = await asking(node)
+    got = await session.call(node, "visit", url=url).got()
+    assert got.text.startswith("refused: url must be")
+    assert got.messages == [got.reply]
+
+
+async def test_completion_is_told_to_the_client_that_was_asked_with_the_id_of_its_question(memory: World) -> None:
+    """Elicitation 2025-11-25, "Completion Notifications for URL Mode Elicitation"."""
+    node = await memory.node()
+    session = await asking(node)
+    others = [await node.initialize(capabilities=ABLE) for _ in range(2)]
+    streams = [each.listen(node) for each in [session, *others]]
+    for stream in streams:
+        await stream.begun()
+    flight = session.call(node, "visit", url="https://example.com/pay?n=1")
+    asked = await question(flight)
+    assert asked["params"] == {
+        "mode": "url",
+        "message": "There",
+        "url": "https://example.com/pay?n=1",
+        "elicitationId": "e1",
+    }
+    await answered(session, node, asked, action="accept")
+    got = await flight.got()
+    assert got.text == "accept"
+    (completed,) = (each for each in got.notifications if "id" not in each)
+    assert (completed["method"], completed["params"]) == ("notifications/elicitation/complete", {"elicitationId": "e1"})
+    for each in [session, *others]:
+        await each.end(node)
+    assert [(await stream.got()).messages for stream in streams] == [[], [], []]
+
+
+async def test_a_conversation_that_clients_must_refuse_is_not_sent(memory: World) -> None:
+    """Sampling, "Tool Use and Result Balance"."""
+    node = await memory.node()
+    session = await asking(node)
+    got = await session.call(node, "go_on").got()
+    assert got.text.startswith("refused: ")
+    assert got.messages == [got.reply]

@@ -7,9 +7,11 @@ import pytest
 from mcpfleet.backplane.base import READ_BYTES, Backplane, Entry, Position
 from mcpfleet.backplane.faults import Doubtful, Fate, interleavings, shuffles
 from mcpfleet.backplane.follow import PAGE, follow
+from mcpfleet.backplane.intercepted import Intercepted
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.errors import LogGap
 from tests.backplane.conftest import Pair
+from tests.server.world import Link, eventually
 
 LOG = "s/l"
 
@@ -120,6 +122,26 @@ async def test_following_an_expired_log_is_a_gap(pair: Pair) -> None:
     await pair.store.age(10)
     async with aclosing(follow(pair.there, LOG, start, ttl=60, poll=60)) as entries:
         await told_of_a_gap(entries)
+
+
+async def test_the_end_of_an_outage_is_told_once(pair: Pair) -> None:
+    link, returned = Link(), asyncio.Event()
+    start = await pair.here.open(LOG, ttl=60)
+    link.away = True
+    view = Intercepted(pair.here, link)
+    async with aclosing(follow(view, LOG, start, ttl=60, poll=60, on_return=returned.set)) as entries:
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(in_time(entries))
+            await eventually(lambda: len(link.verbs) > 1)
+            assert not returned.is_set()
+            link.away = False
+            await write(pair.there, 0)
+        assert first.result().data == b"0"
+        assert returned.is_set()
+        returned.clear()
+        await write(pair.there, 1)
+        await in_time(entries)
+        assert not returned.is_set()
 
 
 async def in_time(entries: AsyncIterator[Entry]) -> Entry:

@@ -5,22 +5,14 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
-from mcpfleet import Context, Principal, Server, Topic
+from mcpfleet import Context, Principal, Topic
 from mcpfleet.errors import Unavailable
-from mcpfleet.protocol.messages.lifecycle import (
-    DiscoverResult,
-    InitializeResult,
-    ListChangedCapability,
-    ResourcesCapability,
-    ServerCapabilities,
-)
-from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.events import EVENTS
+from tests.server.watchable import watchable
 from tests.server.wire import Flight, Json, Node
-from tests.server.world import PATIENT, World
+from tests.server.world import PATIENT, World, eventually
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -29,22 +21,6 @@ UPDATED = "notifications/resources/updated"
 ADA, BOB = Principal("ada"), Principal("bob")
 TOOLS = {"toolsListChanged": True}
 EVERYTHING = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
-
-
-class Resourceful(Server):
-    """A server that declares all that can be watched."""
-
-    capabilities = ServerCapabilities(
-        tools=ListChangedCapability(list_changed=True),
-        prompts=ListChangedCapability(list_changed=True),
-        resources=ResourcesCapability(list_changed=True, subscribe=True),
-    )
-
-    def discovery(self) -> DiscoverResult:
-        return msgspec.structs.replace(super().discovery(), capabilities=self.capabilities)
-
-    def initialization(self, revision: Revision) -> InitializeResult:
-        return msgspec.structs.replace(super().initialization(revision), capabilities=self.capabilities)
 
 
 def listen(node: Node, as_id: str | int = 1, *, to: Json = TOOLS, principal: Principal | None = None) -> Flight:
@@ -92,7 +68,7 @@ async def test_a_change_anywhere_reaches_the_streams_of_every_process(world: Wor
 
 
 async def test_a_tool_tells_of_changes_by_its_context(memory: World) -> None:
-    server = Resourceful("r")
+    server = watchable()
 
     @server.tool
     async def change(ctx: Context) -> None:
@@ -153,7 +129,7 @@ async def test_only_what_the_server_has_is_acknowledged(memory: World, asked: Js
 
 async def test_what_the_server_has_is_acknowledged_in_the_order_of_the_request(memory: World) -> None:
     asked = {**EVERYTHING, "resourceSubscriptions": ["b://b", "a://a", "b://b"]}
-    _, honoured = await listening(await memory.node(server=Resourceful("r")), to=asked)
+    _, honoured = await listening(await memory.node(server=watchable()), to=asked)
     assert honoured == {**EVERYTHING, "resourceSubscriptions": ["b://b", "a://a"]}
 
 
@@ -185,7 +161,7 @@ async def test_a_client_that_takes_no_events_is_refused(memory: World) -> None:
 
 
 async def test_nothing_is_told_that_was_not_asked_for(memory: World) -> None:
-    node = await memory.node(server=Resourceful("r"))
+    node = await memory.node(server=watchable())
     flight, _ = await listening(node, to={"promptsListChanged": True, "resourceSubscriptions": ["a://b"]})
     fleet = node.engine.fleet
     await fleet.notify_tools_changed()
@@ -199,7 +175,7 @@ async def test_nothing_is_told_that_was_not_asked_for(memory: World) -> None:
 
 
 async def test_what_is_for_one_principal_reaches_nobody_else(world: World) -> None:
-    node, other = await world.node(server=Resourceful("r")), await world.node(server=Resourceful("r"))
+    node, other = await world.node(server=watchable()), await world.node(server=watchable())
     watching = {"resourceSubscriptions": ["a://b", "a://end"]}
     adas, _ = await listening(node, principal=ADA, to=watching)
     bobs, _ = await listening(node, principal=BOB, to=watching)
@@ -212,7 +188,7 @@ async def test_what_is_for_one_principal_reaches_nobody_else(world: World) -> No
 
 
 async def test_a_hook_decides_who_may_watch_what(memory: World) -> None:
-    server = Resourceful("r")
+    server = watchable()
 
     @server.may_watch
     async def may_watch(principal: Principal | None, topic: Topic) -> bool:
@@ -229,7 +205,7 @@ async def test_a_hook_decides_who_may_watch_what(memory: World) -> None:
 
 
 async def test_a_hook_that_fails_permits_nothing(memory: World) -> None:
-    server = Resourceful("r")
+    server = watchable()
 
     @server.may_watch
     def may_watch(principal: Principal | None, topic: Topic) -> bool:
@@ -263,7 +239,7 @@ async def test_a_process_that_drains_ends_its_streams_with_a_result_and_begins_n
 
 
 async def test_a_burst_is_gathered(world: World) -> None:
-    node, other = await world.node(server=Resourceful("r")), await world.node(server=Resourceful("r"))
+    node, other = await world.node(server=watchable()), await world.node(server=watchable())
     uris = ["a://1", "a://2", "a://3"]
     flight, _ = await listening(node, to={"resourceSubscriptions": [*uris, "a://end"]})
     for turn in range(300):
@@ -277,7 +253,7 @@ async def test_a_burst_is_gathered(world: World) -> None:
 
 
 async def test_a_stream_that_is_not_read_holds_one_notice_of_each_topic(memory: World) -> None:
-    node = await memory.node(server=Resourceful("r"))
+    node = await memory.node(server=watchable())
     slow, _ = await listening(node, to={"resourceSubscriptions": ["a://b", "a://end"]})
     free, _ = await listening(node, to={"resourceSubscriptions": ["a://end"]})
     slow.peer.reading.clear()
@@ -292,7 +268,7 @@ async def test_a_stream_that_is_not_read_holds_one_notice_of_each_topic(memory: 
 
 
 async def test_a_gap_counts_as_a_change_of_all_that_is_watched(world: World) -> None:
-    node, other = await world.node(server=Resourceful("r")), await world.node(server=Resourceful("r"))
+    node, other = await world.node(server=watchable()), await world.node(server=watchable())
     flight, _ = await listening(node, to={**TOOLS, "resourceSubscriptions": ["a://b"]})
     elsewhere, _ = await listening(other, to={"promptsListChanged": True})
     await world.store.delete(EVENTS)
@@ -364,3 +340,16 @@ async def test_the_store_is_not_asked_when_a_stream_begins(world: World) -> None
     asked = len(world.links[node].verbs)
     await listening(node)
     assert [verb for verb in world.links[node].verbs[asked:] if "events" in verb or "session" in verb] == []
+
+
+async def test_an_outage_counts_as_a_change_once_it_is_over(world: World) -> None:
+    node = await world.node()
+    flight, _ = await listening(node)
+    link = world.links[node]
+    link.away = True
+    link.verbs.clear()
+    await world.store.append(EVENTS, b"\xff which rings the bell", ttl=60, keep=10)
+    await eventually(lambda: "read events/all" in link.verbs)
+    assert flight.peer.arrived.empty()
+    link.away = False
+    await told(flight)

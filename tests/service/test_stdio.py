@@ -13,6 +13,7 @@ from tests.service.lines import COMMAND, META, Child, child
 
 every_revision = pytest.mark.parametrize("date", wire.EVERY)
 both_eras = pytest.mark.parametrize("date", [wire.LATEST_HANDSHAKE, wire.MODERN])
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602
 
 
@@ -250,6 +251,42 @@ async def test_it_ends_in_seconds_whatever_runs(date: str, tool: str, how: str) 
     assert code == 0
     [answer] = rest
     assert (answer["id"], answer["error"]["data"]) == (7, {"reason": "server_stopped"})
+
+
+@pytest.mark.parametrize("how", ["close", "terminate"])
+async def test_a_subscription_is_told_of_changes_and_ended_in_order(how: str) -> None:
+    """Subscriptions, "Graceful Closure"; Cancellation: the result, and a notification of the server's own."""
+    listen = {"notifications": {"toolsListChanged": True}}
+    async with child() as serving:
+        await serving.request("subscriptions/listen", listen, as_id="s", date=wire.MODERN)
+        acknowledged = await serving.message()
+        assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+        await serving.call("announce", as_id=1, date=wire.MODERN, what="tools")
+        told = [await serving.message(), await serving.message()]
+        [changed] = [message for message in told if "method" in message]
+        assert changed["method"] == "notifications/tools/list_changed"
+        assert changed["params"]["_meta"] == acknowledged["params"]["_meta"] == {SUBSCRIPTION: "s"}
+        if how == "close":
+            code, rest, _ = await serving.close(within=5)
+        else:
+            serving.terminate()
+            code, rest, _ = await serving.ended(within=5)
+    assert code == 0
+    [result, cancelled] = rest
+    assert (result["id"], result["result"]["_meta"][SUBSCRIPTION]) == ("s", "s")
+    assert (cancelled["method"], cancelled["params"]) == ("notifications/cancelled", {"requestId": "s"})
+
+
+async def test_a_subscription_that_its_client_cancels_is_told_nothing_more() -> None:
+    """Cancellation, "Behavior Requirements": no response to the cancelled request."""
+    listen = {"notifications": {"toolsListChanged": True}}
+    async with child() as serving:
+        await serving.request("subscriptions/listen", listen, as_id="s", date=wire.MODERN)
+        await serving.message()
+        await serving.notify("notifications/cancelled", {"requestId": "s"})
+        await serving.call("announce", as_id=1, date=wire.MODERN, what="tools")
+        assert (await serving.message())["id"] == 1
+        assert await serving.close() == (0, [], "")
 
 
 @pytest.mark.parametrize("how", ["close", "terminate"])

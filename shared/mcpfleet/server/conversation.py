@@ -31,13 +31,17 @@ from mcpfleet.protocol.jsonrpc import (
     RequestId,
     decode,
     encode_failure,
+    encode_notification,
     is_id,
 )
+from mcpfleet.protocol.messages.notifications import Cancelled
 from mcpfleet.protocol.sse import Decoder
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.eras.legacy import SESSION_HEADER
+from mcpfleet.server.eras.listening import LISTEN
 from mcpfleet.server.peer import JSON, Answer
 
+OK: Final = 200
 MAX_RUNNING: Final = 1000
 """How many requests run at once; one more is refused."""
 
@@ -113,6 +117,9 @@ class Conversation:
         answer = await self._serve(asked)
         if answer is not None and answer.body and answer.media_type == JSON:
             await self._write(answer.body)
+            if isinstance(asked, ModernRequest) and asked.request.method == LISTEN and answer.status == OK:
+                # The result comes first: it says that the end is in order, and a client may heed nothing after this.
+                await self._write(encode_notification(Cancelled.METHOD, {"requestId": asked.request.id}))
 
     async def _serve(self, asked: Accepted) -> Answer | None:
         return await self._engine.serve(asked, NO_HEADERS, None, _LinePeer(self._write))

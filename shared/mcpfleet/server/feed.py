@@ -36,14 +36,15 @@ class Feed:
         self._doubts = 0
 
     async def run(self) -> NoReturn:
-        """Read the log until cancelled."""
+        """Read the log until cancelled; an outage of the store is a gap, since nobody could publish meanwhile."""
         while True:
             end = await self.end()
             self._recent.clear()
             self._places = deque([end])
             self._tell()
             with suppress(LogGap):
-                async with aclosing(follow(self._backplane, EVENTS, end, ttl=self._ttl)) as entries:
+                following = follow(self._backplane, EVENTS, end, ttl=self._ttl, on_return=self.doubt)
+                async with aclosing(following) as entries:
                     async for entry in entries:
                         self._keep(entry)
 

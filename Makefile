@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup serve test check bench
+.PHONY: setup serve test check conformance bench
 
 setup: $(READY)  ## install everything that development needs
 
@@ -21,6 +21,9 @@ check: $(READY)  ## format, lint, types, layers, house rules, and the protocol's
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/house
 	$(BIN)/pytest -q tests/protocol --cov
+
+conformance: $(READY)  ## the official suite against three processes behind the hostile balancer
+	$(BIN)/python -m tests.conformance
 
 bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, and what they ask of Redis
 	$(BIN)/python -m loadtest.bench

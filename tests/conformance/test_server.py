@@ -1,0 +1,44 @@
+"""The official suite against our server: three processes on one Redis, each request to another process than the last.
+
+`passing.txt` records how far the server has come: one line for each scenario that passes, with nothing failed, warned
+of, or skipped. It is not a list of exceptions. What is missing from it is not built yet, and what comes to pass must be
+recorded, so that the list only grows, until it names every scenario.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.suite import Report, Suite
+from tests.fleets import Launch
+from tests.node import NotInstalled
+
+SCENARIOS = 79
+"""How many the suite has for servers, once for each revision, without the tasks extension's."""
+RECORDED = Path(__file__).with_name("passing.txt").read_text().splitlines()
+
+
+@pytest.mark.timeout(300)
+def test_what_passes_is_what_is_recorded(launch_fleet: Launch, tmp_path: Path) -> None:
+    reports = {str(report.run): report for report in run_against(launch_fleet, tmp_path)}
+    assert len(reports) == SCENARIOS
+    passed = {name for name, report in reports.items() if report.passed}
+    lost = {name: reports.get(name, "the suite does not know it") for name in RECORDED if name not in passed}
+    assert not lost, "\n".join(f"{report}: {getattr(report, 'complaints', '')}" for report in lost.values())
+    assert sorted(passed - {*RECORDED}) == [], "these pass: record them in passing.txt"
+
+
+def test_each_scenario_is_recorded_once_and_in_order() -> None:
+    assert sorted({*RECORDED}) == RECORDED
+
+
+def run_against(launch: Launch, directory: Path) -> list[Report]:
+    """What every scenario finds."""
+    served = launch(3, server="tests.conformance.server:server")
+    try:
+        return list(Suite(served.url, directory).every())
+    except NotInstalled as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"the official suite cannot be installed: {missing}")
+        pytest.skip(f"THE OFFICIAL SUITE DID NOT RUN, since it cannot be installed: {missing}")

@@ -12,6 +12,8 @@ from fastapi import FastAPI
 from mcpfleet import Server
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.memory import MemoryBackplane
+from mcpfleet.protocol.inbound import Limits
+from mcpfleet.protocol.revisions import ASSUMED
 from mcpfleet.server.auth import Authenticate
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.fleet import Fleet
@@ -67,6 +69,7 @@ def create_app(
         Guard(settings.allowed_hosts, settings.allowed_origins),
         authenticate,
         max_body=settings.max_body,
+        limits=_limits(settings),
         keepalive=settings.keepalive,
     )
     app.add_middleware(_Door, endpoint=endpoint, path=settings.path)
@@ -109,6 +112,11 @@ def namespace_of(name: str) -> str:
     return plain if plain == name else f"{plain[:47]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
+def _limits(settings: Settings) -> Limits:
+    assumed = settings.handshake_revision or ASSUMED
+    return Limits(json_only=settings.json_response, stateless=settings.stateless, assumed=assumed)
+
+
 def _policy(settings: Settings) -> Policy:
     return Policy(
         session_idle=settings.session_idle or float(365 * 86_400),
@@ -119,4 +127,5 @@ def _policy(settings: Settings) -> Policy:
         retention=Retention(settings.retention, settings.retention_entries),
         max_listens=settings.max_listens,
         drain=settings.drain,
+        handshake=settings.handshake_revision,
     )

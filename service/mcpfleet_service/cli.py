@@ -109,7 +109,7 @@ def stdio(
         settings = Settings.from_environment(os.environ)
         sys.path.insert(0, str(Path.cwd()))
         server = named(find_server(settings), settings)
-        code = stdio.run(server, standard, max_line=settings.max_line)
+        code = stdio.run(server, standard, max_line=settings.max_line, handshake=settings.handshake_revision)
     raise typer.Exit(code)
 
 

@@ -8,7 +8,15 @@ from contextlib import suppress
 from typing import Any, Final
 
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.inbound import LegacyPost, ModernRequest, Rejected, classify
+from mcpfleet.protocol.inbound import (
+    DEFAULT_LIMITS,
+    LegacyPost,
+    Limits,
+    ModernRequest,
+    Rejected,
+    StatelessPost,
+    classify,
+)
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcpfleet.server.auth import Authenticate, Principal
 from mcpfleet.server.engine import Engine
@@ -37,6 +45,7 @@ class Endpoint:
         *,
         max_body: int | None,
         keepalive: float | None,
+        limits: Limits = DEFAULT_LIMITS,
         read_timeout: float = READ_SECONDS,
         write_timeout: float = WRITE_SECONDS,
     ) -> None:
@@ -45,6 +54,7 @@ class Endpoint:
         self._guard = guard
         self._authenticate = authenticate
         self._max_body = max_body
+        self._limits = limits
         self._keepalive = keepalive
         self._read_timeout = read_timeout
         self._write_timeout = write_timeout
@@ -63,7 +73,7 @@ class Endpoint:
             if read is None:
                 return None
             body = read
-        asked = classify(scope["method"], headers, body)
+        asked = classify(scope["method"], headers, body, limits=self._limits)
         if isinstance(asked, Rejected):
             return await _refuse(send, asked)
         peer = HttpPeer(
@@ -71,7 +81,7 @@ class Endpoint:
             send,
             keepalive=self._keepalive,
             write_timeout=self._write_timeout,
-            may_stream=isinstance(asked, ModernRequest | LegacyPost) and EVENT_STREAM in asked.accepts,
+            may_stream=isinstance(asked, ModernRequest | LegacyPost | StatelessPost) and EVENT_STREAM in asked.accepts,
         )
         return await peer.serve(self._engine().serve(asked, headers, admitted, peer))
 

@@ -6,17 +6,21 @@ from typing import Annotated, Final, Self
 
 from msgspec import Meta
 
+from mcpfleet.protocol.revisions import LEGACY_DATES, Revision, find
 from mcpfleet_service.variables import Variable, read
 
 SECONDS: Final = "a number of seconds above 0 and at most a year"
 DELAY: Final = "a number of seconds from 0 to a year"
 COUNT: Final = "a whole number from 1"
+FLAG: Final = "`true` or `false`"
+HANDSHAKES: Final = f"one of {', '.join(f'`{date}`' for date in LEGACY_DATES)}"
 _YEAR: Final = 31_536_000
 
 Address = Annotated[str, Meta(pattern=r"^[^\s/@,\[\]]+$")]
 AppTarget = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$")]
 Count = Annotated[int, Meta(ge=1)]
 Delay = Annotated[float, Meta(ge=0, le=_YEAR)]
+Handshake = Annotated[str, Meta(pattern=f"^({'|'.join(LEGACY_DATES)})$")]
 HostName = Annotated[str, Meta(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/@,:\[\]]+)$")]
 Namespace = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Origin = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*://[^\s/@,]+$")]
@@ -142,6 +146,18 @@ class Settings:
         SettleOn | None,
         Variable("DURABILITY", "`fsync` or `replicas:N`", "what a promised write must have reached", off=True),
     ] = None
+    json_response: Annotated[
+        bool,
+        Variable("JSON_RESPONSE", FLAG, "whether requests are answered with one JSON object and never with a stream"),
+    ] = False
+    stateless: Annotated[
+        bool,
+        Variable("STATELESS", FLAG, "whether legacy clients are served without sessions"),
+    ] = False
+    handshake: Annotated[
+        Handshake | None,
+        Variable("HANDSHAKE_VERSION", HANDSHAKES, "the only version that `initialize` agrees on, else the client's"),
+    ] = None
     drain_delay: Annotated[
         Delay,
         Variable("DRAIN_DELAY", DELAY, "how long a process that was told to stop still serves everything"),
@@ -150,6 +166,11 @@ class Settings:
         Delay,
         Variable("DRAIN_SECONDS", DELAY, "how long running calls may then go on"),
     ] = 30.0
+
+    @property
+    def handshake_revision(self) -> Revision | None:
+        """What `handshake` names."""
+        return None if self.handshake is None else find(self.handshake)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:

@@ -56,6 +56,8 @@ class Variable:
         """The text that stands for the value, empty if none does."""
         if value is None:
             return "none" if self.off else ""
+        if isinstance(value, bool):
+            return "true" if value else "false"
         if isinstance(value, tuple):
             return ",".join(value)
         return f"{value / self.unit:g}" if isinstance(value, float) else str(value)

@@ -96,3 +96,8 @@ def test_no_other_module_of_the_protocol_names_a_date() -> None:
     root = Path(mcpfleet.protocol.__path__[0])
     named = {path.name for path in root.rglob("*.py") if re.search(r"20\d\d-\d\d-\d\d", path.read_text())}
     assert named == {"revisions.py"}
+
+
+def test_a_pin_is_what_everybody_gets() -> None:
+    for requested in (*revisions.ALL_DATES, "1999-01-01"):
+        assert revisions.negotiate(requested, revisions.REVISIONS[0]) is revisions.REVISIONS[0]

@@ -128,6 +128,7 @@ ASSUMED: Final = _2025_03_26
 ALL_DATES: Final = tuple(revision.date for revision in reversed(REVISIONS))
 """Every date, newest first: what `server/discover` lists and what a refused version is told."""
 MODERN_DATES: Final = tuple(revision.date for revision in reversed(REVISIONS) if revision.era is Era.MODERN)
+LEGACY_DATES: Final = tuple(revision.date for revision in reversed(REVISIONS) if revision.era is Era.LEGACY)
 
 _BY_DATE: Final = {revision.date: revision for revision in REVISIONS}
 
@@ -137,8 +138,10 @@ def find(date: str) -> Revision | None:
     return _BY_DATE.get(date)
 
 
-def negotiate(requested: str) -> Revision:
+def negotiate(requested: str, pin: Revision | None = None) -> Revision:
     """What `initialize` answers: the requested legacy revision, else the latest legacy one (Lifecycle, "Version
-    Negotiation")."""
+    Negotiation"); where a legacy revision is pinned, that one to everybody."""
+    if pin is not None:
+        return pin
     revision = find(requested)
     return revision if revision is not None and revision.era is Era.LEGACY else LATEST_LEGACY

@@ -22,6 +22,7 @@ from mcpfleet.protocol.inbound import (
     LegacyStream,
     ModernNotification,
     ModernRequest,
+    StatelessPost,
 )
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, encode_failure
 from mcpfleet.server.auth import Principal
@@ -33,6 +34,7 @@ from mcpfleet.server.eras.legacy import Legacy
 from mcpfleet.server.eras.listening import Listening
 from mcpfleet.server.eras.modern import Modern
 from mcpfleet.server.eras.requests import Requests
+from mcpfleet.server.eras.stateless import Stateless
 from mcpfleet.server.eras.subscribing import Subscribing
 from mcpfleet.server.events import Events
 from mcpfleet.server.feed import Feed
@@ -80,7 +82,10 @@ class Engine:
         subscribing = Subscribing(server, subscriptions)
         requests = Requests(process, sessions, signals, subscribing, self._calls, replies)
         standalone = Standalone(server, process, sessions, signals, subscriptions, self._feed)
-        self._legacy = Legacy(server, sessions, cancellations, requests, standalone, replies, questions)
+        self._legacy = Legacy(
+            server, sessions, cancellations, requests, standalone, replies, questions, self._policy.handshake
+        )
+        self._stateless = Stateless(server, self._modern, replies, self._policy.handshake)
         self._pulse = Pulse(
             backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
         )
@@ -151,7 +156,7 @@ class Engine:
             refusal = Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
             answer = _failed(asked, refusal, 500)
         # A stream of a session just ends: it can be taken up again, and then its response may come.
-        return answer if isinstance(asked, ModernRequest) or not peer.streaming else None
+        return answer if isinstance(asked, ModernRequest | StatelessPost) or not peer.streaming else None
 
     async def _serve(self, asked: Accepted, headers: Headers, principal: Principal | None, peer: Peer) -> Answer | None:
         match asked:
@@ -159,10 +164,14 @@ class Engine:
                 return await self._modern.serve(asked, headers, principal, peer)
             case ModernNotification():
                 return ACCEPTED
+            case Initialize(stateless=True):
+                return self._stateless.initialize(asked)
             case Initialize():
                 return await self._legacy.initialize(asked, principal)
             case LegacyPost():
                 return await self._legacy.post(asked, headers, principal, peer)
+            case StatelessPost():
+                return await self._stateless.post(asked, headers, principal, peer)
             case LegacyStream():
                 return await self._legacy.stream(asked, principal, peer)
             case LegacyEnd():
@@ -191,7 +200,7 @@ def _failed(asked: Accepted, refusal: Refusal, status: int, *headers: tuple[str,
 
 def _request_id(asked: Accepted) -> RequestId | None:
     match asked:
-        case LegacyPost(message=Request(id=request_id)):
+        case LegacyPost(message=Request(id=request_id)) | StatelessPost(message=Request(id=request_id)):
             return request_id
         case Initialize(request=request) | ModernRequest(request=request):
             return request.id

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.exchange import Retention
 
 
@@ -28,6 +29,8 @@ class Policy:
     """Of what changes within so many seconds, a listen stream is told once."""
     max_listens: int | None = 1000
     """How many listen streams a process has open at once."""
+    handshake: Revision | None = None
+    """The only revision that handshakes agree on; None: whichever the client asks for."""
     drain: float = 30.0
     """How long calls may go on once the process was told to stop."""
     workers: int = 40

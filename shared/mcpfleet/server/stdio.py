@@ -7,12 +7,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
+from dataclasses import replace
 from types import FrameType
 from typing import Final
 
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.protocol.inbound import invalid_request
 from mcpfleet.protocol.lines import Lines, LineTooLong
+from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.conversation import Conversation
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.pipes import Input, Output, Pipes
@@ -29,20 +31,20 @@ POLICY: Final = Policy(drain=GRACE_SECONDS, stream_after=0.02, max_sessions=None
 log = logging.getLogger("mcpfleet.stdio")
 
 
-def run(server: Server, pipes: Pipes, *, max_line: int | None) -> int:
+def run(server: Server, pipes: Pipes, *, max_line: int | None, handshake: Revision | None = None) -> int:
     """Serve until the client closes its end or a signal comes; return the exit code, 1 if the client broke the rules.
 
     The process ends within a few seconds then, also if a tool blocks the event loop or a thread for ever. For the main
-    thread only. `max_line` is in bytes.
+    thread only. `max_line` is in bytes; `handshake` is the only revision to agree on, if there is one.
     """
     with asyncio.Runner() as runner:
-        return runner.run(_serve(server, pipes, max_line))
+        return runner.run(_serve(server, pipes, max_line, replace(POLICY, handshake=handshake)))
 
 
-async def _serve(server: Server, pipes: Pipes, max_line: int | None) -> int:
+async def _serve(server: Server, pipes: Pipes, max_line: int | None, policy: Policy) -> int:
     leaving = asyncio.Event()
     lines, output = Lines(max_bytes=max_line), Output(pipes.writing)
-    engine = Engine(server, MemoryBackplane(), POLICY)
+    engine = Engine(server, MemoryBackplane(), policy)
     with _leaving_on_signals(leaving.set):
         async with engine.running(), asyncio.TaskGroup() as tasks:
             conversation = Conversation(engine, output.write, tasks)

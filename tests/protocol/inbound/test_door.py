@@ -8,8 +8,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.inbound import Accepted, Limits, ModernRequest, Rejected, classify
+from mcpfleet.protocol.inbound import (
+    Accepted,
+    Initialize,
+    LegacyPost,
+    LegacyStream,
+    Limits,
+    ModernRequest,
+    Rejected,
+    StatelessPost,
+    classify,
+)
 from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR
+from mcpfleet.protocol.revisions import REVISIONS
 from tests.protocol.inbound.posts import CALL, HELLO, LEGACY, META, MODERN, POST, VERSION_KEY, call, headers, request
 
 
@@ -97,6 +108,74 @@ def test_limits_are_the_operators() -> None:
     two = b'[{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0","method":"m"}]'
     rejected = refused("POST", headers(POST, Mcp_Session_Id="s"), two, limits=Limits(max_batch=1))
     assert rejected.message == "a batch has more than 1 messages"
+
+
+JSON_ONLY = Limits(json_only=True)
+BOTH = frozenset({"application/json", "text/event-stream"})
+
+
+@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "application/json, text/event-stream"])
+def test_where_only_json_is_served_nothing_else_is_offered(accept: str | None) -> None:
+    modern = classify("POST", headers(CALL, Accept=accept), call(), limits=JSON_ONLY)
+    legacy = classify("POST", headers(POST, Accept=accept, Mcp_Session_Id="s"), request("ping"), limits=JSON_ONLY)
+    assert isinstance(modern, ModernRequest)
+    assert isinstance(legacy, LegacyPost)
+    assert modern.accepts == legacy.accepts == {"application/json"}
+
+
+@pytest.mark.parametrize("base", [CALL, POST])
+def test_where_only_json_is_served_a_client_that_takes_none_is_406(base: dict[str, str]) -> None:
+    rejected = refused("POST", headers(base, Accept="text/event-stream"), call(), limits=JSON_ONLY)
+    assert (rejected.status, rejected.data) == (406, {"reason": "accept"})
+
+
+def test_where_only_json_is_served_what_is_nothing_but_a_stream_is_one() -> None:
+    listening = headers(CALL, Mcp_Method="subscriptions/listen", Mcp_Name=None)
+    asked = classify("POST", listening, request("subscriptions/listen", _meta=dict(META)), limits=JSON_ONLY)
+    assert isinstance(asked, ModernRequest)
+    assert asked.accepts == BOTH
+    get = classify("GET", headers({"Accept": "text/event-stream"}, Mcp_Session_Id="s"), b"", limits=JSON_ONLY)
+    assert isinstance(get, LegacyStream)
+
+
+STATELESS = Limits(stateless=True)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_where_there_are_no_sessions_everything_is_posted(method: str) -> None:
+    rejected = refused(method, headers(POST, Mcp_Session_Id="s"), limits=STATELESS)
+    assert (rejected.status, rejected.headers) == (405, (("Allow", "POST"),))
+
+
+@pytest.mark.parametrize("session", [None, "s", "\t"])
+def test_where_there_are_no_sessions_none_is_asked_for(session: str | None) -> None:
+    given = headers(POST, Mcp_Session_Id=session, MCP_Protocol_Version=LEGACY)
+    asked = classify("POST", given, request("ping"), limits=STATELESS)
+    assert isinstance(asked, StatelessPost)
+    assert asked.revision.date == LEGACY
+
+
+def test_where_there_are_no_sessions_a_revision_that_nobody_names_is_assumed() -> None:
+    """Transports, "Protocol Version Header"."""
+    asked = classify("POST", headers(POST), request("ping"), limits=STATELESS)
+    assert isinstance(asked, StatelessPost)
+    assert asked.revision.date == "2025-03-26"
+    pinned = classify("POST", headers(POST), request("ping"), limits=Limits(stateless=True, assumed=REVISIONS[0]))
+    assert isinstance(pinned, StatelessPost)
+    assert pinned.revision is REVISIONS[0]
+
+
+def test_where_there_are_no_sessions_the_handshake_says_so_and_modern_requests_are_as_ever() -> None:
+    asked = classify("POST", headers(POST), request("initialize", **HELLO), limits=STATELESS)
+    assert isinstance(asked, Initialize)
+    assert asked.stateless
+    assert isinstance(classify("POST", headers(CALL), call(), limits=STATELESS), ModernRequest)
+
+
+def test_where_there_are_no_sessions_batches_are_as_ever() -> None:
+    ping = b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]'
+    assert isinstance(classify("POST", headers(POST), ping, limits=STATELESS), StatelessPost)
+    assert refused("POST", headers(POST, MCP_Protocol_Version=LEGACY), ping, limits=STATELESS).code == INVALID_REQUEST
 
 
 names = st.sampled_from([*CALL, "Mcp-Session-Id", "Last-Event-ID", "Mcp-Param-X", "Host"]) | st.text()

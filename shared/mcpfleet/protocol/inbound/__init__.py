@@ -9,14 +9,16 @@ from mcpfleet.protocol.inbound.arrivals import (
     Limits,
     ModernNotification,
     ModernRequest,
+    StatelessPost,
 )
-from mcpfleet.protocol.inbound.door import classify
+from mcpfleet.protocol.inbound.door import DEFAULT_LIMITS, classify
 from mcpfleet.protocol.inbound.envelope import progress_token, read_envelope
 from mcpfleet.protocol.inbound.legacy import read_handshake, refuse_batch, refuse_meta
 from mcpfleet.protocol.inbound.line import classify_line
 from mcpfleet.protocol.inbound.rejected import HTTP_STATUS, Rejected, invalid_request, malformed, status_of
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "HTTP_STATUS",
     "Accepted",
     "Initialize",
@@ -27,6 +29,7 @@ __all__ = [
     "ModernNotification",
     "ModernRequest",
     "Rejected",
+    "StatelessPost",
     "classify",
     "classify_line",
     "invalid_request",

@@ -7,15 +7,21 @@ from msgspec import Struct
 
 from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
 from mcpfleet.protocol.negotiation import OFFERED
-from mcpfleet.protocol.revisions import Revision
+from mcpfleet.protocol.revisions import ASSUMED, Revision
 
 
 class Limits(Struct, frozen=True):
-    """What a client may ask a process to read; sizes of bodies are bounded before this."""
+    """What a client may ask of an endpoint; sizes of bodies are bounded before this."""
 
     max_depth: int = 64
     max_batch: int = 100
     max_session_id: int = 256
+    json_only: bool = False
+    """Requests are answered with one JSON object, whatever else the client would take."""
+    stateless: bool = False
+    """There are no sessions: legacy requests stand alone too."""
+    assumed: Revision = ASSUMED
+    """What they mean that name no revision."""
 
 
 class ModernRequest(Struct, frozen=True):
@@ -42,6 +48,8 @@ class Initialize(Struct, frozen=True):
 
     request: Request
     accepts: frozenset[str] = OFFERED
+    stateless: bool = False
+    """No session begins with it."""
 
     @property
     def requested(self) -> str:
@@ -71,6 +79,14 @@ class LegacyPost(Struct, frozen=True):
     accepts: frozenset[str] = OFFERED
 
 
+class StatelessPost(Struct, frozen=True):
+    """One body of a legacy client where there are no sessions; its revision is named by the client, or assumed."""
+
+    revision: Revision
+    message: Request | Notification | Reply | Failure | Batch
+    accepts: frozenset[str] = OFFERED
+
+
 class LegacyStream(Struct, frozen=True):
     """A GET: a session's own stream, or with `last_event_id` any stream of it taken up again."""
 
@@ -86,4 +102,4 @@ class LegacyEnd(Struct, frozen=True):
     header_revision: Revision | None
 
 
-Accepted = ModernRequest | ModernNotification | Initialize | LegacyPost | LegacyStream | LegacyEnd
+Accepted = ModernRequest | ModernNotification | Initialize | LegacyPost | StatelessPost | LegacyStream | LegacyEnd

@@ -13,8 +13,8 @@ from mcpfleet.protocol.inbound.envelope import claimed_version
 from mcpfleet.protocol.inbound.legacy import classify_end, classify_post, classify_stream
 from mcpfleet.protocol.inbound.modern import classify_modern
 from mcpfleet.protocol.inbound.rejected import Rejected, header_mismatch, malformed, unsupported_version
-from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, Malformed, Notification, Request, decode
-from mcpfleet.protocol.negotiation import EVENT_STREAM, acceptable, is_json
+from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, Batch, Malformed, Message, Notification, Request, decode
+from mcpfleet.protocol.negotiation import EVENT_STREAM, JSON, acceptable, is_json
 from mcpfleet.protocol.revisions import Era, Revision
 
 DEFAULT_LIMITS: Final = Limits()
@@ -24,11 +24,11 @@ def classify(method: str, headers: Headers, body: bytes, *, limits: Limits = DEF
     """Sort one HTTP request to the MCP endpoint; never raises, and nothing exists yet that a refusal would leave."""
     if method == "POST":
         return _post(headers, body, limits)
-    if method == "GET":
+    if method == "GET" and not limits.stateless:
         return _get(headers, limits)
-    if method == "DELETE":
+    if method == "DELETE" and not limits.stateless:
         return _delete(headers, limits)
-    return _not_allowed("GET, POST, DELETE")
+    return _not_allowed("POST" if limits.stateless else "GET, POST, DELETE")
 
 
 def _post(headers: Headers, body: bytes, limits: Limits) -> Accepted | Rejected:
@@ -39,6 +39,10 @@ def _post(headers: Headers, body: bytes, limits: Limits) -> Accepted | Rejected:
     message = decode(body, max_depth=limits.max_depth, max_batch=limits.max_batch)
     if isinstance(message, Malformed):
         return malformed(message)
+    if limits.json_only and not _is_stream(message):
+        accepts = accepts & {JSON}
+        if not accepts:
+            return Rejected(406, INVALID_REQUEST, f"Accept does not include {JSON}", {"reason": "accept"})
     given = headers.get(MCP_PROTOCOL_VERSION)
     named = revisions.find(given) if given is not None else None
     claims = isinstance(message, Request | Notification) and claimed_version(message) is not None
@@ -47,6 +51,11 @@ def _post(headers: Headers, body: bytes, limits: Limits) -> Accepted | Rejected:
     if given is not None and named is None:
         return unsupported_version(given, message.id if isinstance(message, Request) else None)
     return classify_post(message, named, headers, accepts, limits)
+
+
+def _is_stream(message: Message | Batch) -> bool:
+    """Whether the message asks for a stream, and could not be answered by anything else ("Subscriptions")."""
+    return isinstance(message, Request) and message.method == "subscriptions/listen"
 
 
 def _get(headers: Headers, limits: Limits) -> Accepted | Rejected:

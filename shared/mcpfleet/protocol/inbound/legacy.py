@@ -3,7 +3,14 @@
 from typing import Final
 
 from mcpfleet.protocol.headers import LAST_EVENT_ID, MCP_SESSION_ID, Headers
-from mcpfleet.protocol.inbound.arrivals import Initialize, LegacyEnd, LegacyPost, LegacyStream, Limits
+from mcpfleet.protocol.inbound.arrivals import (
+    Initialize,
+    LegacyEnd,
+    LegacyPost,
+    LegacyStream,
+    Limits,
+    StatelessPost,
+)
 from mcpfleet.protocol.inbound.envelope import capability_fault, progress_token
 from mcpfleet.protocol.inbound.rejected import Rejected, invalid_params, invalid_request
 from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
@@ -19,14 +26,16 @@ def classify_post(
     headers: Headers,
     accepts: frozenset[str],
     limits: Limits,
-) -> Initialize | LegacyPost | Rejected:
+) -> Initialize | LegacyPost | StatelessPost | Rejected:
     """Sort one body; a batch whose revision only the session knows is left to `refuse_batch`."""
     if isinstance(message, Request) and message.method == INITIALIZE:
-        return read_handshake(message, accepts=accepts)
+        return read_handshake(message, accepts=accepts, stateless=limits.stateless)
     if isinstance(message, Batch):
         refusal = check_batch(message, named)
         if refusal is not None:
             return refusal
+    if limits.stateless:
+        return StatelessPost(named or limits.assumed, message, accepts)
     session_id = _session(headers, limits, message.id if isinstance(message, Request) else None)
     return session_id if isinstance(session_id, Rejected) else LegacyPost(session_id, named, message, accepts)
 
@@ -65,7 +74,9 @@ def check_batch(batch: Batch, named: Revision | None) -> Rejected | None:
     return None if named is None else refuse_batch(named)
 
 
-def read_handshake(request: Request, *, accepts: frozenset[str] = OFFERED) -> Initialize | Rejected:
+def read_handshake(
+    request: Request, *, accepts: frozenset[str] = OFFERED, stateless: bool = False
+) -> Initialize | Rejected:
     """An `initialize` with parameters of the right types, on any transport (Lifecycle, "Initialization")."""
     params = request.params
     if type(params.get("protocolVersion")) is not str:
@@ -74,7 +85,9 @@ def read_handshake(request: Request, *, accepts: frozenset[str] = OFFERED) -> In
         if type(params.get(name)) is not dict:
             return invalid_params(f"{name} is not an object", request.id)
     fault = capability_fault(params["capabilities"])
-    return Initialize(request, accepts) if fault is None else invalid_params(f"capabilities: {fault}", request.id)
+    if fault is not None:
+        return invalid_params(f"capabilities: {fault}", request.id)
+    return Initialize(request, accepts, stateless)
 
 
 def _session(headers: Headers, limits: Limits, request_id: RequestId | None = None) -> str | Rejected:

@@ -23,7 +23,7 @@ from mcpfleet.protocol.jsonrpc import (
     encode_failure,
     is_id,
 )
-from mcpfleet.protocol.revisions import negotiate
+from mcpfleet.protocol.revisions import Revision, negotiate
 from mcpfleet.server import eventids
 from mcpfleet.server.auth import Principal, owner_of, remaining
 from mcpfleet.server.cancellation import Cancellations
@@ -53,6 +53,7 @@ class Legacy:
         standalone: Standalone,
         replies: Replies,
         questions: Questions,
+        pin: Revision | None,
     ) -> None:
         self._server = server
         self._sessions = sessions
@@ -61,10 +62,11 @@ class Legacy:
         self._standalone = standalone
         self._replies = replies
         self._questions = questions
+        self._pin = pin
 
     async def initialize(self, asked: Initialize, principal: Principal | None) -> Answer:
         """Create a session; nothing is created if it is refused ("Lifecycle", "Initialization")."""
-        revision, request_id = negotiate(asked.requested), asked.request.id
+        revision, request_id = negotiate(asked.requested, self._pin), asked.request.id
         try:
             session = await self._sessions.create(
                 owner_of(principal), revision, asked.client_info, asked.client_capabilities

@@ -50,8 +50,8 @@ class Modern:
             request_id=asked.request.id,
             meta=asked.request.params.get("_meta", {}),
         )
-        outlet = _Response(peer, open_to_events=EVENT_STREAM in asked.accepts)
-        outcome = await self._outcome(asked.request, caller, outlet)
+        outlet = Response(peer, open_to_events=EVENT_STREAM in asked.accepts)
+        outcome = await self.outcome(asked.request, caller, outlet)
         body = self._replies.encode(asked.request.id, outcome, asked.revision)
         status = HTTP_STATUS.get(renumber(outcome.code, asked.revision), 200) if isinstance(outcome, Refusal) else 200
         if status == 200 and JSON not in asked.accepts:
@@ -64,7 +64,8 @@ class Modern:
         for task in self._running:
             task.cancel()
 
-    async def _outcome(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
+    async def outcome(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
+        """Serve one request of any client that is reached only through its response; `stop` ends it too."""
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._running.add(task)
         try:
@@ -77,7 +78,7 @@ class Modern:
             self._running.discard(task)
 
 
-class _Response:
+class Response:
     """The outlet of one request: its own response, which becomes an event stream at the first notification."""
 
     def __init__(self, peer: Peer, *, open_to_events: bool) -> None:
@@ -87,6 +88,7 @@ class _Response:
         self._turn = asyncio.Lock()
 
     async def notify(self, method: str, params: Mapping[str, Any], *, newest_of: str | None = None) -> None:
+        """Send it at once, unless the client takes no stream or was sent too many."""
         if not self._open:
             return
         frame = sse.encode(encode_notification(method, params))
@@ -100,4 +102,5 @@ class _Response:
             await self._peer.send(frame)
 
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
+        """Fail."""
         raise CannotAsk("Questions cannot be asked in this protocol version yet.")

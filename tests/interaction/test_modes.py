@@ -1,0 +1,169 @@
+"""What operators can switch: answers that are always JSON, no sessions, one version for every handshake."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests import wire
+from tests.fleets import Launch
+from tests.wire import LEGACY, MODERN, Answer, Client, connected
+
+both_eras = pytest.mark.parametrize("date", [wire.LATEST_HANDSHAKE, MODERN])
+
+
+@both_eras
+async def test_json_only_answers_with_one_object_whatever_the_call_says_meanwhile(
+    launch_fleet: Launch, date: str
+) -> None:
+    fleet = launch_fleet(2, JSON_RESPONSE="true", KEEPALIVE_SECONDS="0.1", SSE_AFTER_MS="50")
+    async with connected(fleet.url, date) as client:
+        if date != MODERN:
+            assert (await client.request("logging/setLevel", {"level": "debug"})).result == {}
+        counted = await client.call("count", n=3, delay=0.2, token="t")
+        assert (counted.headers["content-type"], counted.text) == ("application/json", "3")
+        assert counted.notifications == []
+
+
+@both_eras
+async def test_json_only_needs_no_client_that_takes_streams(launch_fleet: Launch, date: str) -> None:
+    fleet = launch_fleet(1, JSON_RESPONSE="true")
+    async with connected(fleet.url, date, headers={"Accept": "application/json"}) as client:
+        assert (await client.call("echo", x="json")).text == "json"
+    async with Client(fleet.url, date, {"Accept": "text/event-stream"}) as client:
+        assert (await client.request("tools/list")).status == 406
+
+
+async def test_json_only_leaves_the_sessions_own_stream(launch_fleet: Launch) -> None:
+    fleet = launch_fleet(2, JSON_RESPONSE="true")
+    async with connected(fleet.url, wire.LATEST_HANDSHAKE) as client, client.listening() as stream:
+        assert stream.status == 200
+        assert (event := await stream.event()) is not None
+        assert event.id
+
+
+async def test_a_cancel_still_reaches_a_call_that_is_answered_with_json(launch_fleet: Launch) -> None:
+    fleet = launch_fleet(2, JSON_RESPONSE="true")
+    async with connected(fleet.url, wire.LATEST_HANDSHAKE) as client, asyncio.TaskGroup() as tasks:
+        calling = tasks.create_task(client.call("slow", as_id="long", pin=0, seconds=60, tag="x"))
+        await noted(client, 0, "began x")
+        assert (await client.cancel("long", pin=1)).status == 202
+        assert (await calling).body == b""
+
+
+@pytest.mark.parametrize("date", LEGACY)
+async def test_without_sessions_every_request_stands_alone(launch_fleet: Launch, date: str) -> None:
+    fleet = launch_fleet(2, STATELESS="true")
+    async with Client(fleet.url, date) as client:
+        for _ in range(2):
+            hello = await handshake(client)
+            assert hello.status == 200
+            assert "mcp-session-id" not in hello.headers
+            assert hello.result["protocolVersion"] == date
+            assert hello.result["capabilities"] == {"tools": {}}
+        assert (await client.notify("notifications/initialized")).status == 202
+        version = {"MCP-Protocol-Version": date}
+        listed = await client.request("tools/list", headers=version)
+        assert "echo" in {tool["name"] for tool in listed.result["tools"]}
+        told = (await client.request("tools/call", {"name": "whoami", "arguments": {}}, headers=version)).value
+        assert (told["session"], told["revision"]) == (None, date)
+    scopes = {key.split(b"{")[1].split(b"}")[0] for key in fleet.stored_keys()}
+    assert scopes <= {b"events", b"keepers"}, "something was kept of a client"
+
+
+async def test_without_sessions_there_is_nothing_to_open_or_to_end(launch_fleet: Launch) -> None:
+    fleet = launch_fleet(1, STATELESS="true")
+    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+        for method in ("GET", "DELETE"):
+            answer = await client.send(method, headers={"Mcp-Session-Id": "0" * 32})
+            assert (answer.status, answer.headers["allow"]) == (405, "POST")
+        level = await client.request("logging/setLevel", {"level": "debug"})
+        assert (level.status, level.error["code"]) == (200, -32601)
+        counted = await client.call("count", n=1)
+        assert counted.notifications == []
+
+
+async def test_without_sessions_progress_comes_on_the_response(launch_fleet: Launch) -> None:
+    fleet = launch_fleet(1, STATELESS="true")
+    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+        counted = await client.call("count", n=3, token=0)
+        assert [each["params"]["progress"] for each in counted.notifications] == [1, 2, 3]
+        assert counted.text == "3"
+
+
+async def test_without_sessions_a_client_that_takes_only_streams_gets_one(launch_fleet: Launch) -> None:
+    fleet = launch_fleet(1, STATELESS="true")
+    async with Client(fleet.url, wire.LATEST_HANDSHAKE, {"Accept": "text/event-stream"}) as client:
+        answer = await client.call("echo", x="streamed")
+        assert answer.is_stream
+        assert answer.text == "streamed"
+
+
+async def test_without_sessions_nothing_of_one_request_reaches_another(launch_fleet: Launch) -> None:
+    """Not even a cancel: closing the connection is the only one there is."""
+    fleet = launch_fleet(1, STATELESS="true")
+    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+        async with asyncio.TaskGroup() as tasks:
+            calling = tasks.create_task(client.call("slow", as_id=7, seconds=0.5, tag="kept"))
+            await noted(client, 0, "began kept")
+            assert (await client.cancel(7)).status == 202
+            assert (await calling).text == "kept"
+        async with client.calling("report", as_id=8, token="t", tag="left") as stream:
+            assert await stream.message()
+        await noted(client, 0, "cancelled left")
+
+
+async def test_without_sessions_batches_are_served_where_there_are_any(launch_fleet: Launch) -> None:
+    fleet = launch_fleet(1, STATELESS="true")
+    batch: list[Any] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "no/such"},
+        {"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"_meta": 7}},
+        7,
+    ]
+    async with Client(fleet.url, "2025-03-26") as client:
+        answer = await client.send("POST", json.dumps(batch))
+        assert [each.get("result", each.get("error", {}).get("code")) for each in answer.replies] == [
+            {},
+            -32601,
+            -32602,
+            -32600,
+        ]
+        assert (await client.send("POST", json.dumps(batch[1:2]))).status == 202
+        later = {"MCP-Protocol-Version": wire.LATEST_HANDSHAKE}
+        refused = await client.send("POST", json.dumps(batch), headers=later)
+        assert (refused.status, refused.error["code"]) == (400, -32600)
+
+
+async def test_without_sessions_nobody_was_asked_anything(launch_fleet: Launch) -> None:
+    fleet = launch_fleet(1, STATELESS="true")
+    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+        answer = await client.send("POST", json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}))
+        assert (answer.status, answer.error["data"]) == (400, {"reason": "nobody_asked"})
+
+
+@pytest.mark.parametrize("stateless", ["true", "false"])
+async def test_every_handshake_agrees_on_the_pinned_version(launch_fleet: Launch, stateless: str) -> None:
+    fleet = launch_fleet(1, HANDSHAKE_VERSION="2025-03-26", STATELESS=stateless)
+    for asked in (*wire.EVERY, "1999-01-01"):
+        async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+            assert (await handshake(client, asked)).result["protocolVersion"] == "2025-03-26"
+    async with Client(fleet.url, MODERN) as client:
+        assert (await client.call("echo", x="modern")).text == "modern"
+
+
+async def handshake(client: Client, asked: str | None = None) -> Answer:
+    """Initialize, and keep nothing of it."""
+    params = {"protocolVersion": asked or client.date, "capabilities": {}, "clientInfo": wire.CLIENT_INFO}
+    message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    return await client.send("POST", json.dumps(message))
+
+
+async def noted(client: Client, process: int, entry: str) -> None:
+    """Return once a tool of the process has noted this."""
+    async with asyncio.timeout(wire.DEADLINE):
+        found: list[str] = []
+        while entry not in found:
+            found = (await client.call("journal", as_id="journal", pin=process)).value

@@ -217,7 +217,7 @@ async def test_while_the_store_is_away_subscribing_is_refused_and_can_be_repeate
 async def test_a_subscription_in_doubt_is_made_for_certain(world: World) -> None:
     one, two = await nodes(world)
     session = await one.initialize()
-    world.links[one].lossy = True
+    world.links[one].lossy = "*"
     assert (await subscribe(session, one)).status == 503  # every reply of the store is lost, that to the load first
     world.links[one].restore()
     assert (await subscribe(session, one)).result == {}

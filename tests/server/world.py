@@ -35,8 +35,8 @@ class Link:
 
     def __init__(self) -> None:
         self.away = False
-        self.lossy = False
-        """Whether replies are lost: everything happens, and is in doubt."""
+        self.lossy: str | None = None
+        """Of which verbs, by `verb name`, the replies are lost: they happen, and are in doubt."""
         self.verbs: list[str] = []
         """What was asked of the store, as `verb name`."""
         self._cut_at: str | None = None
@@ -55,7 +55,7 @@ class Link:
 
     def restore(self) -> None:
         """Let everything pass again."""
-        self.away = self.lossy = False
+        self.away, self.lossy = False, None
         self._cut_at = None
         for gate in self._held.values():
             gate.set()
@@ -81,7 +81,7 @@ class Link:
         if self.away:
             raise Unavailable(told)
         result = await act()
-        if self.lossy:
+        if self.lossy is not None and fnmatchcase(told, self.lossy):
             raise InDoubt(told)
         return result
 

@@ -43,8 +43,9 @@ def create_app(
     """An application that serves the server's tools; one of a fleet if its settings name a Redis.
 
     `backplane` is used as it is and left open; without one the settings decide. `authenticate` turns the headers of
-    each request into its principal; whom it does not know is refused with 401. Serve it with a lifespan: the engine
-    runs from start-up to shutdown, and meanwhile `app.state.fleet` tells clients what has changed.
+    each request into its principal; whom it does not know is refused with 401. Serve it with a lifespan, or mount it
+    with `mounting.lifespan_of`: the engine runs from start-up to shutdown, and meanwhile `app.state.fleet` tells
+    clients what has changed.
     """
     settings = settings or Settings()
     life = Life(drain_delay=settings.drain_delay)

@@ -17,6 +17,7 @@ class Drain:
         self._begin = begin
         self._delay = delay
         self._server: dict[int, Any] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.begun = False
 
     @contextmanager
@@ -25,16 +26,10 @@ class Drain:
 
         A second signal, and an interrupt from a terminal, do not wait.
         """
-        loop = asyncio.get_running_loop()
-
-        def leave(number: int, frame: FrameType | None) -> None:
-            wait = 0.0 if self.begun or number == signal.SIGINT else self._delay
-            self.begun = True
-            loop.call_soon_threadsafe(loop.call_later, wait, self._stop, number, frame)
-
+        self._loop = asyncio.get_running_loop()
         try:
             for number in SIGNALS:
-                self._server[number] = signal.signal(number, leave)
+                self._server[number] = signal.signal(number, self._leave)
         except ValueError:
             pass  # not the main thread: somebody else's server, whose signals are its own
         try:
@@ -48,6 +43,21 @@ class Drain:
         self.begun = True
         if self._server:
             self._stop(signal.SIGTERM, None)
+
+    def _leave(self, number: int, frame: FrameType | None) -> None:
+        wait = 0.0 if self.begun or number == signal.SIGINT else self._delay
+        self.begun = True
+        handler = self._server[number]
+        if isinstance(getattr(handler, "__self__", None), Drain):
+            # Another application in the same process: it waits at the same time, and stops the server.
+            handler(number, frame)
+            self._soon(wait, self._begin)
+        else:
+            self._soon(wait, self._stop, number, frame)
+
+    def _soon(self, wait: float, act: Callable[..., None], *args: Any) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.call_later, wait, act, *args)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._begin()

@@ -23,7 +23,10 @@ class Life:
     def engine(self) -> Engine:
         """The engine; `RuntimeError` before start-up, such as when whoever mounts the application runs no lifespan."""
         if self._engine is None:
-            raise RuntimeError("the application's lifespan has not been entered, so it cannot serve")
+            raise RuntimeError(
+                "the application's lifespan has not been entered, so it cannot serve: "
+                "whoever mounts it enters mcpfleet_service.mounting.lifespan_of(app) in its own"
+            )
         return self._engine
 
     @property

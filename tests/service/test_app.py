@@ -10,11 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from mcpfleet import Principal, Server, SettingsError
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.protocol.headers import Headers
 from mcpfleet_service.app import create_app, from_environment, namespace_of
+from mcpfleet_service.mounting import lifespan_of
 from mcpfleet_service.settings import Settings
 from tests.redis_server import SharedRedis, connect
 from tests.server.wire import LEGACY, MODERN, call, request
@@ -59,7 +61,7 @@ class Client:
 
 
 @asynccontextmanager
-async def client_of(app: FastAPI) -> AsyncIterator[Client]:
+async def client_of(app: Starlette) -> AsyncIterator[Client]:
     """A client of an application that is served with its lifespan."""
     async with served(app, lifespan="on") as url, httpx2.AsyncClient(trust_env=False) as http:
         yield Client(url, http)
@@ -103,13 +105,7 @@ async def test_users_add_routes_and_middleware_of_their_own() -> None:
 
 async def test_an_application_can_be_mounted_into_another_under_any_path() -> None:
     inner = create_app(echoing(), settings=QUICK)
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with inner.router.lifespan_context(inner):
-            yield
-
-    outer = FastAPI(lifespan=lifespan)
+    outer = FastAPI(lifespan=lifespan_of(inner))
     outer.mount("/api", inner)
     async with client_of(outer) as client:
         assert (await client.echo("/api/mcp")).status_code == 200
@@ -118,15 +114,27 @@ async def test_an_application_can_be_mounted_into_another_under_any_path() -> No
         assert (await client.echo("/mcp")).status_code == 404
 
 
-async def test_several_servers_live_in_one_application_and_share_nothing() -> None:
-    first, second = (create_app(echoing(name), settings=QUICK) for name in ("first", "second"))
+async def test_an_application_with_a_lifespan_of_its_own_enters_ours_in_it() -> None:
+    inner = create_app(echoing(), settings=QUICK)
+    told: list[str] = []
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with first.router.lifespan_context(first), second.router.lifespan_context(second):
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        told.append("mine begins")
+        async with lifespan_of(inner)(app):
             yield
+        told.append("mine ends")
 
     outer = FastAPI(lifespan=lifespan)
+    outer.mount("/api", inner)
+    async with client_of(outer) as client:
+        assert (await client.echo("/api/mcp")).status_code == 200
+    assert told == ["mine begins", "mine ends"]
+
+
+async def test_several_servers_live_in_one_application_and_share_nothing() -> None:
+    first, second = (create_app(echoing(name), settings=QUICK) for name in ("first", "second"))
+    outer = Starlette(lifespan=lifespan_of(first, second))
     outer.mount("/first", first)
     outer.mount("/second", second)
     async with client_of(outer) as client:
@@ -144,7 +152,7 @@ async def test_an_application_that_is_mounted_without_its_lifespan_says_what_is_
     transport = httpx2.ASGITransport(app=outer)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
         client = Client("http://localhost", http)
-        with pytest.raises(RuntimeError, match="lifespan"):
+        with pytest.raises(RuntimeError, match="lifespan_of"):
             await client.echo("/api/mcp")
 
 

@@ -100,3 +100,17 @@ async def test_a_server_in_another_thread_keeps_its_signals() -> None:
     thread.start()
     await asyncio.to_thread(thread.join, DEADLINE)
     assert outcome == [True, True]
+
+
+async def test_several_applications_of_a_process_wait_at_the_same_time() -> None:
+    """Mounted in one: the server stops once, when the first of them that was started has waited."""
+    async with draining(0.1) as (drain, server):
+        begun = asyncio.Event()
+        other = Drain(begun.set, delay=0.05)
+        with other.on_signals():
+            signal.raise_signal(signal.SIGTERM)
+            assert drain.begun
+            assert other.begun
+            await server.stops()
+            assert server.told == [signal.SIGTERM]
+            assert begun.is_set()

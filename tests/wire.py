@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 
 import httpx2
 
+from mcpfleet.protocol.headers import NAMED_BY, encode_value
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY, REVISIONS, Era
 from mcpfleet.protocol.sse import Decoder, Event
 from tests.balancer import PIN
@@ -325,8 +326,8 @@ class Client:
         """The headers that repeat a modern body."""
         if not self.modern:
             return {}
-        name = params.get("name")
-        return {"Mcp-Method": method, **({"Mcp-Name": name} if isinstance(name, str) else {})}
+        name = params.get(NAMED_BY.get(method, ""))
+        return {"Mcp-Method": method, **({"Mcp-Name": encode_value(name)} if isinstance(name, str) else {})}
 
     def _of_session(self) -> dict[str, str]:
         """The headers of every request but the first."""

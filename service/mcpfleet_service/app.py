@@ -129,4 +129,5 @@ def _policy(settings: Settings) -> Policy:
         max_listens=settings.max_listens,
         drain=settings.drain,
         handshake=settings.handshake_revision,
+        page_size=settings.page_size,
     )

@@ -158,6 +158,10 @@ class Settings:
         Handshake | None,
         Variable("HANDSHAKE_VERSION", HANDSHAKES, "the only version that `initialize` agrees on, else the client's"),
     ] = None
+    page_size: Annotated[
+        Count | None,
+        Variable("PAGE_SIZE", COUNT, "how many items a page of a list has", off=True),
+    ] = None
     drain_delay: Annotated[
         Delay,
         Variable("DRAIN_DELAY", DELAY, "how long a process that was told to stop still serves everything"),

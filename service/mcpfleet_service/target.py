@@ -17,8 +17,9 @@ def find_server(settings: Settings) -> Server:
         return load_server(settings.app)
     server = Server(settings.server_name or "mcpfleet")
     plugins.load(server)
-    if not server.registry.tools:
-        raise SettingsError("MCPFLEET_APP is not set, and no installed package registers anything in mcpfleet.tools")
+    if not server.registry:
+        groups = ", ".join(plugins.GROUPS)
+        raise SettingsError(f"MCPFLEET_APP is not set, and no installed package registers anything in {groups}")
     return server
 
 

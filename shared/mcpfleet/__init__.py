@@ -12,6 +12,7 @@ from mcpfleet.errors import (
     ProtocolError,
     QuestionFailed,
     RegistrationError,
+    ResourceNotFound,
     SettingsError,
     ToolError,
 )
@@ -20,13 +21,21 @@ from mcpfleet.protocol.messages import (
     Annotations,
     AudioContent,
     CallToolResult,
+    Completion,
     CreateMessageResult,
     EmbeddedResource,
+    GetPromptResult,
     Icon,
     ImageContent,
     ModelHint,
     ModelPreferences,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceResult,
+    Resource,
+    ResourceContents,
     ResourceLink,
+    ResourceTemplate,
     Root,
     SamplingMessage,
     TextContent,
@@ -35,10 +44,12 @@ from mcpfleet.protocol.messages import (
     ToolResultContent,
     ToolUseContent,
 )
+from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.context import Context
 from mcpfleet.server.elicitation import Elicited
 from mcpfleet.server.fleet import Fleet
+from mcpfleet.server.prompt import Prompt
 from mcpfleet.server.server import Server
 from mcpfleet.server.tool import Tool
 from mcpfleet.server.topics import Topic
@@ -47,13 +58,16 @@ __all__ = [
     "Annotations",
     "AudioContent",
     "BackplaneError",
+    "CacheHint",
     "CallToolResult",
     "Cancelled",
+    "Completion",
     "Context",
     "CreateMessageResult",
     "Elicited",
     "EmbeddedResource",
     "Fleet",
+    "GetPromptResult",
     "Icon",
     "ImageContent",
     "McpFleetError",
@@ -61,10 +75,18 @@ __all__ = [
     "ModelHint",
     "ModelPreferences",
     "Principal",
+    "Prompt",
+    "PromptArgument",
+    "PromptMessage",
     "ProtocolError",
     "QuestionFailed",
+    "ReadResourceResult",
     "RegistrationError",
+    "Resource",
+    "ResourceContents",
     "ResourceLink",
+    "ResourceNotFound",
+    "ResourceTemplate",
     "Root",
     "SamplingMessage",
     "Server",

@@ -16,7 +16,8 @@
     ├── NotJson                       a text or value that is not JSON as peers agree on it (protocol.jsontext)
     ├── OutputRefused                 a tool returned what its output schema, or JSON, does not allow
     ├── ProtocolError                 a JSON-RPC error for the peer: `code`, `message`, `data`
-    │   └── MissingCapability         the client has not declared what a question to it takes
+    │   ├── MissingCapability         the client has not declared what a question to it takes
+    │   └── ResourceNotFound          nothing is at this URI
     ├── RegistrationError             a tool that cannot be served, found at registration
     ├── SettingsError                 a setting that cannot be used, by its variable's name
     └── ToolError                     text that a tool wants the model to read
@@ -110,6 +111,14 @@ class MissingCapability(ProtocolError):
             f"The client has not declared a capability that is needed: {names}",
             {"requiredCapabilities": required},
         )
+
+
+class ResourceNotFound(ProtocolError):
+    """Nothing is at this URI; raised by what reads resources, or for a URI that nothing reads."""
+
+    def __init__(self, uri: str, message: str = "Resource not found") -> None:
+        super().__init__(-32002, message, {"uri": uri})  # each revision has its own code for it, see `protocol.wire`
+        self.uri = uri
 
 
 class RegistrationError(McpFleetError, ValueError):

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.fleets import Fleet
+from tests.fleets import Fleet, Launch
 from tests.wire import MODERN, Client, Json, RequestId, Stream, connected
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -67,10 +67,15 @@ async def test_several_streams_of_a_client_are_told_apart_by_their_ids(fleet: Fl
     assert [message and message["params"]["_meta"] for message in found] == [{SUBSCRIPTION: "a"}, {SUBSCRIPTION: "b"}]
 
 
-async def test_what_a_server_does_not_have_is_left_out_of_the_acknowledgement(fleet: Fleet) -> None:
+async def test_what_a_server_does_not_have_is_left_out_of_the_acknowledgement(
+    fleet: Fleet, launch_fleet: Launch
+) -> None:
     """Subscriptions, "Acknowledgment": types that the server does not support are omitted."""
     asked = {"toolsListChanged": True, "promptsListChanged": True, "com.example/stars": True}
     async with connected(fleet.url, MODERN) as client, listening(client, asked) as (_, honoured):
+        assert honoured == {"toolsListChanged": True, "promptsListChanged": True}
+    without_prompts = launch_fleet(1, server="tests.servers.tally:server")
+    async with connected(without_prompts.url, MODERN) as client, listening(client, asked) as (_, honoured):
         assert honoured == {"toolsListChanged": True}
 
 

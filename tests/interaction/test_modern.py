@@ -19,7 +19,13 @@ async def test_discover_tells_all_that_a_client_must_know(fleet: Fleet) -> None:
         answer = await client.request("server/discover")
     assert answer.result == {
         "supportedVersions": list(reversed(EVERY)),
-        "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+        "capabilities": {
+            "tools": {"listChanged": True},
+            "prompts": {"listChanged": True},
+            "resources": {"listChanged": True, "subscribe": True},
+            "logging": {},
+            "completions": {},
+        },
         "instructions": "Tools for tests.",
         "resultType": "complete",
         "ttlMs": 0,

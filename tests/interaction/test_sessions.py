@@ -150,7 +150,13 @@ async def test_the_handshake_says_who_serves_and_what_it_can_do(fleet: Fleet, da
     async with Client(fleet.url, date) as client:
         result = (await client.initialize()).result
     assert result["serverInfo"] == {"name": "basic", "version": "1.0.0"}
-    assert result["capabilities"] == {"tools": {"listChanged": True}, "logging": {}}
+    assert result["capabilities"] == {
+        "tools": {"listChanged": True},
+        "prompts": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
+        "logging": {},
+        **({} if date == "2024-11-05" else {"completions": {}}),
+    }
     assert result["instructions"] == "Tools for tests."
 
 

@@ -233,7 +233,8 @@ async def test_every_tool_is_listed_in_the_order_of_registration(
 @ERAS
 @pytest.mark.parametrize("cursor", ["", "garbage", 7, {}])
 async def test_a_cursor_that_was_never_given_is_refused(desk: Desk, revision: Revision, cursor: object) -> None:
-    assert await desk.ask("tools/list", {"cursor": cursor}, revision) == Refusal(-32602, "Invalid cursor")
+    refused = await desk.ask("tools/list", {"cursor": cursor}, revision)
+    assert refused == Refusal(-32602, "Invalid cursor; begin again without one", {"reason": "cursor"})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import pytest
 
 from mcpfleet.errors import RegistrationError
 from mcpfleet.server.plugins import load
+from mcpfleet.server.prompt import Prompt, compile_prompt
 from mcpfleet.server.registry import Registry
+from mcpfleet.server.resource import ServedResource, ServedTemplate, compile_resource
 from mcpfleet.server.tool import Tool, compile_tool
 from tests.server import fresh
 
@@ -31,8 +33,27 @@ class Registrar:
     def add_tool(self, tool: Tool, /) -> None:
         self.registry.tools.add(tool)
 
+    def prompt(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        self.add_prompt(compile_prompt(function, context_type=Context))
+        return function
+
+    def add_prompt(self, prompt: Prompt, /) -> None:
+        self.registry.prompts.add(prompt)
+
+    def resource(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        self.add_resource(compile_resource(function, context_type=Context))
+        return function
+
+    def add_resource(self, resource: ServedResource | ServedTemplate, /) -> None:
+        if isinstance(resource, ServedResource):
+            self.registry.resources.add(resource)
+        else:
+            self.registry.templates.add(resource)
+
 
 MODULE = """
+from mcpfleet.server.prompt import compile_prompt
+from mcpfleet.server.resource import compile_resource
 from mcpfleet.server.tool import compile_tool
 from tests.server.test_plugins import Context, Registrar
 
@@ -45,6 +66,21 @@ def compiled_two() -> None: ...
 ready = compile_tool(compiled_one, context_type=Context, name="ready")
 several = [add, compile_tool(compiled_two, context_type=Context, name="two")]
 nested = ([add], (ready,))
+
+class Profile:
+    uri = "users://{user_id}"
+    def __call__(self, user_id: str) -> str:
+        return user_id
+
+class Config:
+    uri = "config://app"
+    def __call__(self) -> str:
+        return "{}"
+
+filled = compile_prompt(add, context_type=Context, name="filled")
+config = compile_resource(Config, context_type=Context)
+several_prompts = [add, filled]
+several_resources = (Profile(), config)
 
 def register(server: Registrar) -> None:
     server.tool(add)
@@ -127,6 +163,34 @@ def test_an_entry_point_offers_tools_in_any_of_its_forms(
 ) -> None:
     install({"one": f"module_acme_tools:{value}"})
     assert loaded() == names
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [("add", ["add"]), ("filled", ["filled"]), ("several_prompts", ["add", "filled"]), ("Export", ["export"])],
+)
+def test_an_entry_point_offers_prompts(install: Callable[..., None], value: str, names: list[str]) -> None:
+    install({"one": f"module_acme_tools:{value}"}, group="mcpfleet.prompts")
+    server = Registrar()
+    load(server)
+    assert [prompt.name for prompt in server.registry.prompts] == names
+    assert not server.registry.tools
+
+
+@pytest.mark.parametrize("value", ["Config", "config", "several_resources"])
+def test_an_entry_point_offers_resources_that_tell_their_uri(install: Callable[..., None], value: str) -> None:
+    install({"one": f"module_acme_tools:{value}"}, group="mcpfleet.resources")
+    server = Registrar()
+    load(server)
+    assert [one.definition.uri for one in server.registry.resources] == ["config://app"]
+    templates = [one.definition.uri_template for one in server.registry.templates]
+    assert templates == (["users://{user_id}"] if value == "several_resources" else [])
+
+
+def test_a_function_without_a_uri_is_no_resource(install: Callable[..., None]) -> None:
+    install({"one": "module_acme_tools:add"}, group="mcpfleet.resources")
+    with pytest.raises(RegistrationError, match=r"in mcpfleet\.resources, .*: add: a resource needs a URI"):
+        load(Registrar())
 
 
 def test_nothing_installed_registers_nothing() -> None:

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from mcpfleet import Server
 from mcpfleet.errors import RegistrationError
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.tool import Tool, compile_tool
@@ -110,6 +111,94 @@ def test_the_digest_follows_a_change_and_ignores_what_clients_do_not_see() -> No
     slow = Registry()
     slow.tools.add(tool("a", timeout=5))
     assert slow.digest == first
+
+
+def nothing() -> list[Any]:
+    return []
+
+
+def full() -> Server:
+    server = Server("s")
+    server.tool(name="a")(lambda: None)
+    server.prompt(name="a")(lambda language: language)
+    server.resource("x://a", name="a")(lambda: "")
+    server.resource("x://{b}", name="b")(lambda b: b)
+    server.completion("prompt", "a", argument="language")(lambda value: [value])
+    server.completion("resource", "x://{b}")(lambda value: [value])
+    server.list_resources(nothing)
+    server.read_resource(lambda uri: uri)
+    return server
+
+
+def test_an_inclusion_brings_everything_and_leaves_uris_alone() -> None:
+    server = Server("outer")
+    server.include(full(), prefix="crm_")
+    made = server.registry
+    assert [one.name for one in made.tools] == [one.name for one in made.prompts] == ["crm_a"]
+    assert [(one.definition.name, one.definition.uri) for one in made.resources] == [("crm_a", "x://a")]
+    assert [(one.definition.name, one.template.text) for one in made.templates] == [("crm_b", "x://{b}")]
+    assert [one.key for one in made.completers] == [("prompt", "crm_a", "language"), ("resource", "x://{b}", None)]
+    assert (len(made.listers), len(made.readers)) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", ["prompt", "resource", "template"])
+def test_an_inclusion_that_fails_in_one_kind_adds_nothing_of_any(kind: str) -> None:
+    server = Server("outer")
+    if kind == "prompt":
+        server.prompt(name="a")(lambda: "")
+    else:
+        server.resource("x://a" if kind == "resource" else "x://{b}", name="taken")(lambda b="": "")
+    before = server.registry.digest
+    with pytest.raises(RegistrationError, match="registered already: "):
+        server.include(full(), prefix="" if kind == "prompt" else "crm_")
+    assert server.registry.digest == before
+
+
+def test_each_kind_has_names_of_its_own_and_each_name_is_taken_once() -> None:
+    server = full()
+    for again in (
+        lambda: server.prompt(name="a")(lambda: ""),
+        lambda: server.resource("x://a", name="other")(lambda: ""),
+        lambda: server.resource("x://{b}", name="other")(lambda b: b),
+        lambda: server.completion("prompt", "a", argument="language")(nothing),
+    ):
+        with pytest.raises(RegistrationError, match="is registered already"):
+            again()
+
+
+def test_a_function_lists_or_reads_once() -> None:
+    server = Server("s")
+
+    def lists() -> list[Any]:
+        return []
+
+    def reads(uri: str) -> None: ...
+
+    server.list_resources(lists)
+    server.read_resource(reads)
+    with pytest.raises(RegistrationError, match="is registered already"):
+        server.list_resources(lists)
+    with pytest.raises(RegistrationError, match="is registered already"):
+        server.read_resource(reads)
+
+
+def test_the_digest_tells_of_every_kind() -> None:
+    servers = [Server("s") for _ in range(6)]
+    servers[1].tool(name="a")(lambda: None)
+    servers[2].prompt(name="a")(lambda language: language)
+    servers[3].prompt(name="a")(lambda language: language)
+    servers[3].completion("prompt", "a")(lambda value: [value])
+    servers[4].resource("x://a", name="a")(lambda: "")
+    servers[5].resource("x://{b}", name="a")(lambda b: b)
+    assert len({server.registry.digest for server in servers}) == 6
+
+
+def test_an_empty_registry_is_false_and_any_other_true() -> None:
+    assert not Registry()
+    assert registry("a")
+    server = Server("s")
+    server.read_resource(lambda uri: uri)
+    assert server.registry
 
 
 SCRIPT = """

@@ -1,6 +1,6 @@
 """What tool authors write to, and what clients are told of it."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -129,3 +129,86 @@ async def test_a_modern_client_is_told_of_the_server_with_every_result(memory: W
         assert got.result["_meta"]["io.modelcontextprotocol/serverInfo"]["title"] == "Weather"
         assert (got.result["ttlMs"], got.result["cacheScope"]) == (0, "private")
     assert MODERN in (await node.modern("server/discover").got()).result["supportedVersions"]
+
+
+def test_a_prompt_and_a_resource_are_registered_and_returned_unchanged() -> None:
+    server = Server("s")
+
+    @server.prompt
+    def review(code: str) -> str:
+        return code
+
+    @server.prompt(title="T", timeout=2)
+    def other(code: str) -> str:
+        return code
+
+    @server.resource("config://app", title="T")
+    def config() -> str:
+        return "{}"
+
+    @server.resource
+    class Profile:
+        uri = "users://{user_id}"
+
+        def __call__(self, user_id: str) -> str:
+            return user_id
+
+    assert (review("x"), other("x"), config(), Profile()("x")) == ("x", "x", "{}", "x")
+    assert [(one.name, one.definition.title, one.timeout) for one in server.registry.prompts] == [
+        ("review", None, None),
+        ("other", "T", 2),
+    ]
+    assert [(one.definition.name, one.definition.title) for one in server.registry.resources] == [("config", "T")]
+    assert [one.definition.name for one in server.registry.templates] == ["profile"]
+
+
+def test_only_what_is_there_is_completed() -> None:
+    server = Server("s")
+    server.prompt(name="review")(lambda language: language)
+    server.resource("x://{a}", name="x")(lambda a: a)
+    for of, name, argument, words in (
+        ("prompt", "absent", None, "register the prompt first"),
+        ("resource", "x://{b}", None, "register the resource first"),
+        ("prompt", "review", "absent", "it has no argument 'absent'"),
+        ("resource", "x://{a}", "absent", "it has no argument 'absent'"),
+    ):
+        with pytest.raises(RegistrationError, match=words):
+            server.completion(of, name, argument=argument)  # type: ignore[arg-type]  # the two kinds, as strings
+
+
+def completed(server: Server) -> None:
+    server.prompt(name="a")(lambda language: language)
+    server.completion("prompt", "a")(lambda value: [value])
+
+
+def chosen(mood: Literal["warm", "cool"]) -> str:
+    return mood
+
+
+def nothing() -> list[Any]:
+    return []
+
+
+HEARD = {"listChanged": True}
+WATCHED = {"listChanged": True, "subscribe": True}
+
+
+@pytest.mark.parametrize(
+    ("offer", "declared"),
+    [
+        (lambda server: server.prompt(name="a")(lambda: ""), {"prompts": HEARD}),
+        (lambda server: server.resource("x:a", name="a")(lambda: ""), {"resources": WATCHED}),
+        (lambda server: server.resource("x:{a}", name="a")(lambda a: a), {"resources": WATCHED}),
+        (lambda server: server.list_resources(nothing), {"resources": WATCHED}),
+        (lambda server: server.read_resource(lambda uri: uri), {"resources": WATCHED}),
+        (completed, {"prompts": HEARD, "completions": {}}),
+        (lambda server: server.prompt(chosen), {"prompts": HEARD, "completions": {}}),
+    ],
+)
+def test_what_is_registered_is_declared(offer: Any, declared: dict[str, Any]) -> None:
+    server = Server("s")
+    offer(server)
+    told = plain(server.discovery())["capabilities"]
+    assert told == {"tools": told["tools"], "logging": {}, **declared}
+    told = plain(server.initialization(LATEST_LEGACY))["capabilities"]
+    assert told == {"tools": told["tools"], "logging": {}, **declared}

@@ -7,8 +7,10 @@ import time
 from typing import Literal
 
 from mcpfleet import Context, Server
+from tests.servers import offers
 
 server = Server("basic", version="1.0.0", instructions="Tools for tests.")
+server.include(offers.server)
 
 journal_entries: list[str] = []
 """What the tools of this process went through, in order."""

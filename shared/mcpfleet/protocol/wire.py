@@ -45,6 +45,17 @@ Result = (
 )
 
 COMPLETE: Final = "complete"
+CACHEABLE: Final = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+"""The methods whose results carry a cache hint ("Caching", section "Cacheable Results")."""
 
 
 @dataclass(frozen=True, slots=True)

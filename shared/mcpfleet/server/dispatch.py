@@ -10,12 +10,18 @@ from typing import Any, Final
 from mcpfleet.errors import ArgumentsRefused, ProtocolError, ToolError
 from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.messages.content import TextContent
-from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult
+from mcpfleet.protocol.messages.tools import CallToolResult
 from mcpfleet.protocol.revisions import Era
-from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server.caller import Caller
+from mcpfleet.server.capabilities import FEATURES, offers
 from mcpfleet.server.context import Context
 from mcpfleet.server.fleet import NOBODY, Fleet
+from mcpfleet.server.methods.completion import Completions
+from mcpfleet.server.methods.desk import Desk
+from mcpfleet.server.methods.lists import Lists
+from mcpfleet.server.methods.params import table, text
+from mcpfleet.server.methods.prompts import Prompts
+from mcpfleet.server.methods.resources import Resources
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
@@ -43,15 +49,26 @@ class Method:
 class Dispatcher:
     """Serves requests by method name; raises nothing but cancellation."""
 
-    def __init__(self, server: Server, threads: Threads, fleet: Fleet = NOBODY) -> None:
+    def __init__(
+        self, server: Server, threads: Threads, fleet: Fleet = NOBODY, *, page_size: int | None = None
+    ) -> None:
+        """`page_size` is how many items a page of a list has; None: all of them."""
         self._server = server
         self._threads = threads
         self._fleet = fleet
+        desk = Desk(server, threads, self.perform, page_size)
+        lists, resources = Lists(desk), Resources(desk)
         self._methods: dict[str, Method] = {
+            "completion/complete": Method(Completions(desk).complete),
             "ping": Method(self._ping, eras=LEGACY),
+            "prompts/get": Method(Prompts(desk).get),
+            "prompts/list": Method(lists.prompts),
+            "resources/list": Method(lists.resources),
+            "resources/read": Method(resources.read),
+            "resources/templates/list": Method(lists.templates),
             "server/discover": Method(self._discover, eras=MODERN),
             "tools/call": Method(self._call_tool),
-            "tools/list": Method(self._list_tools),
+            "tools/list": Method(lists.tools),
         }
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
@@ -59,7 +76,7 @@ class Dispatcher:
         context = Context(caller, outlet, self._fleet)
         try:
             method = self._methods.get(request.method)
-            if method is None or caller.revision.era not in method.eras:
+            if method is None or caller.revision.era not in method.eras or not self._offers(request.method):
                 return Refusal(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
             return await method.handler(request.params, context)
         except ProtocolError as error:
@@ -90,11 +107,7 @@ class Dispatcher:
 
     async def _call_tool(self, params: Mapping[str, Any], context: Context) -> Success:
         tool = self._tool(params)
-        arguments = params.get("arguments")
-        if arguments is None:  # some clients write out what they leave empty
-            arguments = {}
-        if not isinstance(arguments, dict):
-            raise ProtocolError(INVALID_PARAMS, "params.arguments must be an object")
+        arguments = table(params, "arguments")
         if context.era is Era.MODERN and (complaint := tool.header_complaint(arguments, context.headers)):
             raise ProtocolError(HEADER_MISMATCH, complaint)
         operation = Operation(
@@ -117,25 +130,21 @@ class Dispatcher:
             return _failed(f"The tool failed. Correlation id: {_logged(tool.name, error)}")
 
     def _tool(self, params: Mapping[str, Any]) -> Tool:
-        name = params.get("name")
-        if not isinstance(name, str):
-            raise ProtocolError(INVALID_PARAMS, "params.name must be a string")
+        name = text(params, "name")
         tool = self._server.registry.tools.get(name)
         if tool is None:
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
         return tool
 
-    async def _list_tools(self, params: Mapping[str, Any], _context: Context) -> Success:
-        if params.get("cursor") is not None:
-            raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
-        result = ListToolsResult(tools=tuple(tool.definition for tool in self._server.registry.tools))
-        return Success(result, CacheHint())
-
     async def _ping(self, _params: Mapping[str, Any], _context: Context) -> Success:
         return Success({})
 
     async def _discover(self, _params: Mapping[str, Any], _context: Context) -> Success:
-        return Success(self._server.discovery(), CacheHint())
+        return Success(self._server.discovery(), self._server.cache_hint("server/discover"))
+
+    def _offers(self, method: str) -> bool:
+        feature = FEATURES.get(method)
+        return feature is None or offers(self._server.registry, feature)
 
 
 def _failed(text: str) -> Success:

@@ -70,7 +70,7 @@ class Engine:
         self._events = Events(process)
         self._watches = Watches(self._feed)
         self.fleet = Fleet(self._events.publish)
-        dispatcher = Dispatcher(server, self._threads, self.fleet)
+        dispatcher = Dispatcher(server, self._threads, self.fleet, page_size=self._policy.page_size)
         replies = Replies(msgspec.to_builtins(server.info))
         self._modern = Modern(dispatcher, Listening(server, process, self._watches, replies), replies)
         sessions = Sessions(process)

@@ -37,3 +37,5 @@ class Policy:
     """How many synchronous tools run at once."""
     waiting: int = 200
     """How many more synchronous calls may wait for a thread; beyond that they are refused."""
+    page_size: int | None = None
+    """How many items a page of a list has; None: all of them."""

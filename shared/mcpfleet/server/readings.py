@@ -19,6 +19,16 @@ def read_leniently(one: Shape, value: Any, name: str) -> Any:
         raise
 
 
+def read_text(one: Shape, text: str, name: str) -> Any:
+    """Read what arrived as a string though it need not be one: as it came, else as the JSON that it says."""
+    try:
+        return one.read(text, name)
+    except Misfit:
+        with contextlib.suppress(jsontext.NotJson, Misfit):
+            return one.read(_with_integers(jsontext.loads(text.encode())), name)
+        raise
+
+
 def _other_readings(value: Any) -> Iterator[Any]:
     """The value with 1.0 for 1; and an array or object that was sent as a string of JSON.
 

@@ -1,28 +1,83 @@
 """What a server offers, by name and in order."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from mcpfleet.errors import RegistrationError
 from mcpfleet.server.catalog import Catalog, fingerprint
+from mcpfleet.server.completion import Completer, Of
+from mcpfleet.server.dynamic import Lister
+from mcpfleet.server.prompt import Prompt
+from mcpfleet.server.resource import Reading, ServedResource, ServedTemplate
 from mcpfleet.server.tool import Tool
 
 
 class Registry:
     """The catalogs of one server, one of each kind."""
 
-    __slots__ = ("tools",)
+    __slots__ = ("completers", "listers", "prompts", "readers", "resources", "templates", "tools")
 
     def __init__(self) -> None:
-        self.tools: Catalog[Tool] = Catalog("tool", lambda tool: tool.name, lambda tool: tool.definition)
+        self.tools: Catalog[Tool] = Catalog("tool", lambda one: one.name, _told)
+        self.prompts: Catalog[Prompt] = Catalog("prompt", lambda one: one.name, _told)
+        self.resources: Catalog[ServedResource] = Catalog("resource", lambda one: one.definition.uri, _told)
+        self.templates: Catalog[ServedTemplate] = Catalog("template", lambda one: one.template.text, _told)
+        self.completers: Catalog[Completer] = Catalog("completion", lambda one: one.key, lambda one: one.key)
+        self.listers: Catalog[Lister] = Catalog("list", lambda one: one.callee.function, _nothing)
+        """Functions that list resources and templates."""
+        self.readers: Catalog[Reading] = Catalog("reader", lambda one: one.callee.function, _nothing)
+        """Functions that read what no resource and no template has."""
+
+    def template(self, uri: str) -> ServedTemplate | None:
+        """The template that is this text, or else the first that this URI matches."""
+        exact = self.templates.get(uri)
+        if exact is not None:
+            return exact
+        return next((one for one in self.templates if one.template.match(uri) is not None), None)
+
+    def completer(self, of: Of, name: str, argument: str) -> Completer | None:
+        """What completes an argument of a prompt or template: its own completer, else the one for all of them."""
+        return self.completers.get((of, name, argument)) or self.completers.get((of, name, None))
 
     def include(self, other: "Registry", prefix: str = "") -> None:
-        """Add everything that the other registry holds now, each name after the prefix; all of it, or nothing."""
-        tools = [tool.renamed(prefix + tool.name) if prefix else tool for tool in other.tools]
-        taken = self.tools.taken(tools)
+        """Add everything that the other registry holds now, each name after the prefix; all of it, or nothing.
+
+        URIs have no prefix: they stay what links and the functions behind them say.
+        """
+        additions: list[tuple[Catalog[Any], Sequence[Any]]] = [
+            (self.tools, [one.renamed(prefix + one.name) for one in other.tools]),
+            (self.prompts, [one.renamed(prefix + one.name) for one in other.prompts]),
+            (self.resources, [one.renamed(prefix + one.definition.name) for one in other.resources]),
+            (self.templates, [one.renamed(prefix + one.definition.name) for one in other.templates]),
+            (self.completers, [_prefixed(one, prefix) for one in other.completers]),
+            (self.listers, other.listers.listed),
+            (self.readers, other.readers.listed),
+        ]
+        taken = [str(key) for catalog, items in additions for key in catalog.taken(items)]
         if taken:
             raise RegistrationError(f"registered already: {', '.join(taken)}")
-        for tool in tools:
-            self.tools.add(tool)
+        for catalog, items in additions:
+            for item in items:
+                catalog.add(item)
+
+    def __bool__(self) -> bool:
+        """Whether anything is registered."""
+        return any((self.tools, self.prompts, self.resources, self.templates, self.listers, self.readers))
 
     @property
     def digest(self) -> str:
         """A fingerprint of all that clients are told, the order included: the same in every process of one version."""
-        return fingerprint([self.tools.digest])
+        catalogs = (self.tools, self.prompts, self.resources, self.templates, self.completers)
+        return fingerprint([catalog.digest for catalog in catalogs])
+
+
+def _prefixed(completer: Completer, prefix: str) -> Completer:
+    return completer.renamed(prefix + completer.name) if completer.of == "prompt" else completer
+
+
+def _told(item: Any) -> Any:
+    return item.definition
+
+
+def _nothing(_item: object) -> None:
+    """Nothing is told of a function; only what it does is seen."""

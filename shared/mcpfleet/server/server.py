@@ -1,30 +1,33 @@
-"""What tool authors write to: a named collection of tools, which knows nothing of processes or transports."""
+"""What authors write to: named collections of functions, which know nothing of processes or transports."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, Unpack, overload
 
 from mcpfleet.errors import RegistrationError
 from mcpfleet.protocol.messages.content import Icon
-from mcpfleet.protocol.messages.lifecycle import (
-    DiscoverResult,
-    Implementation,
-    InitializeResult,
-    ListChangedCapability,
-    ServerCapabilities,
-)
-from mcpfleet.protocol.messages.tools import ToolAnnotations
+from mcpfleet.protocol.messages.lifecycle import DiscoverResult, Implementation, InitializeResult
 from mcpfleet.protocol.revisions import ALL_DATES, Revision
+from mcpfleet.protocol.wire import CACHEABLE, CacheHint
+from mcpfleet.server.capabilities import capabilities
+from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
+from mcpfleet.server.dynamic import compile_lister, compile_reader
+from mcpfleet.server.options import PromptOptions, ResourceOptions, ToolOptions
 from mcpfleet.server.permission import MayWatch
+from mcpfleet.server.prompt import Prompt, compile_prompt
 from mcpfleet.server.registry import Registry
+from mcpfleet.server.resource import ServedResource, ServedTemplate, compile_resource
 from mcpfleet.server.tool import Tool, compile_tool
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Hook = TypeVar("Hook", bound=MayWatch)
 
+FRESH: Final = CacheHint()
+"""Nothing is to be kept, let alone for others."""
+
 
 class Server:
-    """An MCP server: its name, its instructions for models, and its tools."""
+    """An MCP server: its name, its instructions for models, its tools, prompts and resources."""
 
     def __init__(
         self,
@@ -36,8 +39,13 @@ class Server:
         instructions: str | None = None,
         website_url: str | None = None,
         icons: Sequence[Icon] | None = None,
+        cache: CacheHint | Mapping[str, CacheHint] = FRESH,
     ) -> None:
-        """`name` and `version` are what clients are told; `instructions` tell a model how to use the server."""
+        """`name` and `version` are what clients are told; `instructions` tell a model how to use the server.
+
+        `cache` is how long what the server says stays fresh, and for whom: one hint for everything, or one a method
+        (`{"tools/list": CacheHint(ttl=60, scope="public")}`). By default nothing is to be kept.
+        """
         self.info = Implementation(
             name=name,
             version=version,
@@ -50,6 +58,7 @@ class Server:
         self.registry = Registry()
         self.watch_hook: MayWatch | None = None
         """What decides on who may watch what; None: everybody may watch everything."""
+        self._cache = _checked_hints(cache)
 
     @property
     def name(self) -> str:
@@ -60,20 +69,7 @@ class Server:
     def tool(self, function: Function, /) -> Function: ...
 
     @overload
-    def tool(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        input_schema: Mapping[str, Any] | None = None,
-        output_schema: Mapping[str, Any] | None = None,
-        icons: Sequence[Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        timeout: float | None = None,
-    ) -> Callable[[Function], Function]: ...
+    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[Function], Function]: ...
 
     def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Register a function as a tool, and return it unchanged; bare, or with options in parentheses.
@@ -93,6 +89,105 @@ class Server:
         """Register a compiled tool; `RegistrationError` if its name is taken."""
         self.registry.tools.add(tool)
 
+    @overload
+    def prompt(self, function: Function, /) -> Function: ...
+
+    @overload
+    def prompt(self, /, **options: Unpack[PromptOptions]) -> Callable[[Function], Function]: ...
+
+    def prompt(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Register a function as a prompt, and return it unchanged; bare, or with options in parentheses.
+
+        Its arguments come from the parameters: clients send strings, and they are converted. It returns what the
+        conversation begins with: text or a content block, which the user says, a `PromptMessage`, or a list of them.
+        """
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.add_prompt(compile_prompt(function, context_type=Context, **options))
+            return function
+
+        return register if function is None else register(function)
+
+    def add_prompt(self, prompt: Prompt, /) -> None:
+        """Register a compiled prompt; `RegistrationError` if its name is taken."""
+        self.registry.prompts.add(prompt)
+
+    @overload
+    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[Function], Function]: ...
+
+    @overload
+    def resource(self, function: Function, /) -> Function: ...
+
+    def resource(self, uri: Any, /, **options: Any) -> Any:
+        """Register a function as what is at a URI, and return it unchanged.
+
+        A URI with braces is a template (RFC 6570, level 1): `users://{user_id}/profile` is read by a function with a
+        parameter `user_id`. A parameter `uri` takes the whole. A class or an instance may say its `uri` itself. It
+        returns text, bytes, a `Path` to read, `ResourceContents` or a list of these; None, if nothing is there; any
+        other value is sent as JSON.
+        """
+        if not isinstance(uri, str):
+            return self._register_resource(uri, options)
+        return lambda function: self._register_resource(function, {**options, "uri": uri})
+
+    def _register_resource(self, function: Any, options: Mapping[str, Any]) -> Any:
+        self.add_resource(compile_resource(function, context_type=Context, **options))
+        return function
+
+    def add_resource(self, resource: ServedResource | ServedTemplate, /) -> None:
+        """Register a compiled resource or template; `RegistrationError` if its URI is taken."""
+        if isinstance(resource, ServedResource):
+            self.registry.resources.add(resource)
+        else:
+            self.registry.templates.add(resource)
+
+    def list_resources(self, function: Function, /) -> Function:
+        """Let a function list resources and templates that come and go: it returns `Resource`s, `ResourceTemplate`s.
+
+        They are listed after the registered ones, and read as any URI is.
+        """
+        self.registry.listers.add(compile_lister(function, context_type=Context))
+        return function
+
+    def read_resource(self, function: Function, /) -> Function:
+        """Let a function read every URI that no registered resource or template has; None: nothing is there."""
+        self.registry.readers.add(compile_reader(function, context_type=Context))
+        return function
+
+    def completion(
+        self, of: Of, name: str, /, *, argument: str | None = None, timeout: float | None = None
+    ) -> Callable[[Function], Function]:
+        """Register a function that suggests values for an argument of a registered prompt or template.
+
+        `name` is the prompt's name or the template; without `argument` it is asked for every argument that has no
+        function of its own. It may take `value`, what was typed so far, `arguments`, those given already, and
+        `argument`, and returns strings, best first, of which clients get 100.
+        """
+        self._check_completed(of, name, argument)
+
+        def register(function: Function) -> Function:
+            completer = compile_completer(function, of, name, argument, timeout=timeout, context_type=Context)
+            self.registry.completers.add(completer)
+            return function
+
+        return register
+
+    def _check_completed(self, of: Of, name: str, argument: str | None) -> None:
+        if of == "prompt":
+            prompt = self.registry.prompts.get(name)
+            known = None if prompt is None else [one.name for one in prompt.definition.arguments or ()]
+        else:
+            template = self.registry.templates.get(name)
+            known = None if template is None else [*template.template.variables]
+        if known is None:
+            raise RegistrationError(f"completion of {of} {name!r}: register the {of} first")
+        if argument is not None and argument not in known:
+            raise RegistrationError(f"completion of {of} {name!r}: it has no argument {argument!r}")
+
+    def cache_hint(self, method: str) -> CacheHint:
+        """How long a result of this method stays fresh, and for whom."""
+        return self._cache.get(method, FRESH)
+
     def include(self, other: "Server", *, prefix: str = "") -> None:
         """Offer everything that the other server offers now, each name after the prefix; all of it, or nothing."""
         self.registry.include(other.registry, prefix)
@@ -109,15 +204,27 @@ class Server:
 
     def discovery(self) -> DiscoverResult:
         """What `server/discover` answers (MCP: server/discover)."""
-        capabilities = ServerCapabilities(tools=ListChangedCapability(list_changed=True), logging={})
-        return DiscoverResult(supported_versions=ALL_DATES, capabilities=capabilities, instructions=self.instructions)
+        return DiscoverResult(
+            supported_versions=ALL_DATES,
+            capabilities=capabilities(self.registry),
+            instructions=self.instructions,
+        )
 
     def initialization(self, revision: Revision) -> InitializeResult:
         """What `initialize` answers in the agreed revision (MCP: basic/lifecycle)."""
-        capabilities = ServerCapabilities(tools=ListChangedCapability(list_changed=True), logging={})
         return InitializeResult(
             protocol_version=revision.date,
-            capabilities=capabilities,
+            capabilities=capabilities(self.registry),
             server_info=self.info,
             instructions=self.instructions,
         )
+
+
+def _checked_hints(cache: CacheHint | Mapping[str, CacheHint]) -> Mapping[str, CacheHint]:
+    """A hint a method; raises `RegistrationError` for a method whose results are not cacheable."""
+    if isinstance(cache, CacheHint):
+        return dict.fromkeys(CACHEABLE, cache)
+    unknown = sorted(cache.keys() - CACHEABLE)
+    if unknown:
+        raise RegistrationError(f"cache: the results of {', '.join(unknown)} are not cacheable")
+    return dict(cache)

@@ -1,0 +1,21 @@
+"""What every group of methods works with."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from mcpfleet.server.context import Context
+from mcpfleet.server.operation import Operation
+from mcpfleet.server.outcome import Success
+from mcpfleet.server.server import Server
+from mcpfleet.server.threads import Threads
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The server, the threads of its synchronous functions, and the one way to call any of its functions."""
+
+    server: Server
+    threads: Threads
+    perform: Callable[[Operation, Context], Awaitable[Success]]
+    page_size: int | None = None
+    """How many items a page of a list has; None: all of them."""

@@ -1,0 +1,52 @@
+"""`resources/read`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcpfleet.errors import ProtocolError, ResourceNotFound
+from mcpfleet.protocol import uris
+from mcpfleet.protocol.jsonrpc import INVALID_PARAMS
+from mcpfleet.server.context import Context
+from mcpfleet.server.methods.desk import Desk
+from mcpfleet.server.methods.params import text
+from mcpfleet.server.operation import Operation
+from mcpfleet.server.outcome import Success
+from mcpfleet.server.resource import Reading
+
+
+class Resources:
+    """Reads resources ("Resources", section "Reading Resources")."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._registry = desk.server.registry
+
+    async def read(self, params: Mapping[str, Any], context: Context) -> Success:
+        """What is at one URI: of the exact resource, else of the first template that matches, else of any reader."""
+        uri = text(params, "uri")
+        if not uris.is_uri(uri):
+            raise ProtocolError(INVALID_PARAMS, "params.uri must be an absolute URI", {"uri": uri})
+        exact = self._registry.resources.get(uri)
+        if exact is not None:
+            return await self._read(exact.reading, uri, {}, context)
+        for one in self._registry.templates:
+            values = one.template.match(uri)
+            if values is not None:
+                return await self._read(one.reading, uri, values, context)
+        for reader in self._registry.readers:
+            try:
+                return await self._read(reader, uri, {}, context)
+            except ResourceNotFound:
+                continue
+        raise ResourceNotFound(uri)
+
+    async def _read(self, reading: Reading, uri: str, values: Mapping[str, str], context: Context) -> Success:
+        operation = Operation(
+            method="resources/read",
+            target=uri,
+            arguments={},
+            work=lambda: reading.read(uri, values, context, self._desk.threads),
+            timeout=reading.timeout,
+            cache=reading.cache or self._desk.server.cache_hint("resources/read"),
+        )
+        return await self._desk.perform(operation, context)

@@ -12,8 +12,10 @@ from mcpfleet.backplane.base import Backplane, Bell
 from mcpfleet.backplane.intercepted import Intercepted, Verb
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.backplane.pulse import FLEET, Beat
+from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.stored import unpack
 from mcpfleet.server.engine import Engine
+from tests.redis_server import RedisServer
 from tests.server.wire import Node
 from tests.server.world import PATIENT, Stage, World, eventually
 
@@ -176,6 +178,30 @@ async def test_an_outage_is_not_told_in_the_log_by_every_request(
     for _ in range(5):
         assert (await session.call(node, "echo", x="hi").got()).status == 503
     assert [record for record in caplog.records if record.name == "mcpfleet.engine"] == []
+
+
+async def test_while_redis_is_frozen_or_gone_what_needs_no_store_is_served_and_the_rest_refused_until_it_is_back(
+    own_redis: RedisServer,
+) -> None:
+    async with RedisBackplane.at(own_redis.url, namespace="test", command_timeout=0.2) as backplane:
+        engine = Engine(Stage().server(), backplane, PATIENT)
+        async with engine.running():
+            node = Node(engine)
+            session = await node.initialize()
+
+            async def served() -> bool:
+                return (await session.call(node, "echo", x="hi").got()).status == 200
+
+            for take_away, give_back in ((own_redis.freeze, own_redis.thaw), (own_redis.kill, own_redis.start)):
+                assert await served()
+                take_away()
+                for _ in range(3):
+                    got = await session.call(node, "echo", x="hi").got()
+                    assert (got.status, got.headers["Retry-After"], got.reason) == (503, "1", "store_unavailable")
+                    modern = await node.modern("tools/call", {"name": "echo", "arguments": {"x": "hi"}}).got()
+                    assert modern.text == "hi"
+                give_back()
+                await eventually(served)
 
 
 async def test_a_beat_says_how_many_calls_run(world: World) -> None:

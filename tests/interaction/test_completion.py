@@ -35,6 +35,7 @@ async def test_a_client_gets_a_hundred_values_and_is_told_of_more(fleet: Fleet, 
 
 @every_revision
 async def test_choices_need_no_function(fleet: Fleet, date: str) -> None:
+    """Completion, "Implementation Considerations": what a type says is suggested by itself."""
     params = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "mood", "value": "c"}}
     async with connected(fleet.url, date) as client:
         completion = (await client.request("completion/complete", params)).result["completion"]

@@ -57,14 +57,19 @@ async def test_a_list_says_for_how_long_and_for_whom_it_may_be_kept(fleet: Fleet
     assert not {"ttlMs", "cacheScope"} & set(called)
 
 
-async def test_a_modern_list_does_not_depend_on_what_went_before(fleet: Fleet) -> None:
-    """Tools 2026-07-28, "Capabilities": the same for every connection, whatever was asked on it."""
+@pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
+async def test_a_modern_list_does_not_depend_on_what_went_before(fleet: Fleet, kind: str) -> None:
+    """Tools, Prompts and Resources 2026-07-28, "Capabilities": the same for every connection, whatever was asked on
+    it."""
     async with connected(fleet.url, MODERN) as client, connected(fleet.url, MODERN) as other:
-        fresh = (await other.request("tools/list")).result
+        fresh = (await other.request(f"{kind}/list")).result
         for tool in ("echo", "no_such_tool", "add"):
             await client.call(tool, x="x")
+        await client.request("prompts/get", {"name": "greet", "arguments": {"name": "Ada"}})
+        await client.request("resources/read", {"uri": "config://app"}, headers={"Mcp-Name": "config://app"})
         await client.request("no/such/method")
-        assert (await client.request("tools/list")).result == fresh
+        assert fresh[kind]
+        assert (await client.request(f"{kind}/list")).result == fresh
 
 
 @pytest.mark.parametrize("date", LEGACY)

@@ -1,4 +1,8 @@
-"""What operators can switch: answers that are always JSON, no sessions, one version for every handshake."""
+"""What operators can switch: answers that are always JSON, no sessions, one version for every handshake.
+
+The protocol leaves it to a server: Transports, "Sending Messages to the Server" and "Session Management"; Lifecycle,
+"Version Negotiation".
+"""
 
 import asyncio
 import json

@@ -42,6 +42,7 @@ async def test_every_page_comes_from_any_process_of_the_fleet(launch_fleet: Laun
 
 @every_revision
 async def test_without_a_page_size_there_is_one_page(fleet: Fleet, date: str) -> None:
+    """Pagination, "Pagination Model": the server decides on the size of a page."""
     async with connected(fleet.url, date) as client:
         for method in KEYS:
             assert len(await walk(client, method)) == 1

@@ -124,6 +124,7 @@ async def test_a_modern_result_tells_how_long_it_stays_fresh(fleet: Fleet) -> No
 
 @pytest.mark.parametrize("date", LEGACY)
 async def test_a_legacy_result_does_not(fleet: Fleet, date: str) -> None:
+    """Lifecycle, "Operation": the agreed revision knows no hints for caches."""
     async with connected(fleet.url, date) as client:
         result = (await client.request("resources/read", {"uri": "config://app"})).result
     assert result.keys() == {"contents"}
@@ -131,7 +132,7 @@ async def test_a_legacy_result_does_not(fleet: Fleet, date: str) -> None:
 
 @every_revision
 async def test_what_a_server_offers_is_declared(fleet: Fleet, date: str) -> None:
-    """ "Capabilities" of prompts, resources and completion: servers that support them MUST declare them."""
+    """Prompts, "Capabilities", and likewise Resources and Completion: what is there MUST be declared."""
     async with connected(fleet.url, date) as client:
         answer = await client.request("server/discover") if client.modern else await client.initialize()
     declared = answer.result["capabilities"]

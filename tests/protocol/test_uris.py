@@ -65,6 +65,30 @@ def test_a_value_is_never_a_dot_segment(uri: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("uri", "verdict"),
+    [
+        ("file:///srv/../etc/passwd", True),
+        ("file:///srv/./a", True),
+        ("file:///..", True),
+        ("file:///srv/%2e%2E/a", True),
+        ("file:///srv%2F..%2fetc", True),
+        ("file:///srv%5C..%5cetc", True),
+        ("x:..", True),
+        ("x:a/..", True),
+        ("file:///srv/..a/b..", False),
+        ("file:///srv/...", False),
+        ("file:///srv/.hidden", False),
+        ("x://host/a?b=/../c", False),
+        ("x://host/a#/../c", False),
+        ("urn:a.b", False),
+    ],
+)
+def test_a_dot_segment_is_found_however_it_is_written(uri: str, verdict: bool) -> None:
+    """RFC 3986, section 6.2.2.3."""
+    assert uris.has_dot_segments(uri) is verdict
+
+
+@pytest.mark.parametrize(
     "expression", ["+path", "#fragment", "?query", "/path", "&x", ";x", ".x", "a,b", "a*", "a:3", ""]
 )
 def test_an_expression_beyond_level_1_is_text_and_matches_nothing(expression: str) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 from mcpfleet.errors import RegistrationError
 
@@ -21,6 +22,13 @@ _DOTS: Final = frozenset({".", ".."})
 def is_uri(text: str) -> bool:
     """Whether a text is an absolute URI."""
     return _URI.fullmatch(text) is not None
+
+
+def has_dot_segments(uri: str) -> bool:
+    """Whether `.` or `..` is a segment of a URI, percent-encoded or not: it then stands for another place than it seems
+    to (RFC 3986, section 6.2.2.3)."""
+    path = unquote(uri.partition(":")[2].partition("#")[0].partition("?")[0])
+    return not _DOTS.isdisjoint(re.split(r"[/\\]", path))
 
 
 def is_template(text: str) -> bool:

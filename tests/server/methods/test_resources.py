@@ -115,6 +115,23 @@ async def test_readers_are_asked_in_order_for_what_nothing_else_has() -> None:
     assert asked == ["first y://1", "first y://2", "second y://2", "first y://3", "second y://3"]
 
 
+@pytest.mark.parametrize("uri", ["file:///srv/../etc/passwd", "file:///%2e%2e/etc/passwd", "file:///srv%2f..%2fetc"])
+async def test_a_path_that_leads_out_of_what_is_served_reaches_no_function(uri: str) -> None:
+    """Resources, "Security Considerations": no directory traversal."""
+    server, asked = Server("s"), list[str]()
+
+    @server.resource("file:///{name}")
+    @server.read_resource
+    def read(uri: str = "", name: str = "") -> str:
+        asked.append(uri or name)
+        return ""
+
+    async with asking(server) as desk:
+        assert await desk.outcome("resources/read", {"uri": uri}) == Refusal(-32002, "Resource not found", {"uri": uri})
+        assert (await desk.result("resources/read", {"uri": "file:///a"}))["contents"]
+    assert len(asked) == 1
+
+
 async def test_a_read_has_its_time_and_its_own_words_and_its_own_hint() -> None:
     server = Server("s", cache={"resources/read": CacheHint(60)})
 

@@ -29,6 +29,8 @@ class Resources:
         exact = self._registry.resources.get(uri)
         if exact is not None:
             return await self._read(exact.reading, uri, {}, context)
+        if uris.has_dot_segments(uri):  # whatever a function makes of it could lead out of what is served
+            raise ResourceNotFound(uri)
         for one in self._registry.templates:
             values = one.template.match(uri)
             if values is not None:

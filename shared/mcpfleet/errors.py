@@ -138,7 +138,7 @@ class ArgumentsRefused(ToolError):
 
 
 class Overloaded(ToolError):
-    """Every thread for synchronous tools is busy and the line for them is full, or did not move for too long."""
+    """Every thread, or every place of a tool, is taken and the line is full, or did not move for too long."""
 
     def __init__(self) -> None:
         super().__init__("The server is overloaded; try again later.")

@@ -129,3 +129,15 @@ async def notes(ctx: Context) -> list[Resource | ResourceTemplate]:
 async def note(uri: str) -> str | None:
     """Any note, however deep."""
     return f"note at {uri}" if uri.startswith("notes://") and uri.endswith("first") else None
+
+
+@server.method("acme/add")
+async def add(a: int, b: int, ctx: Context) -> dict[str, Any]:
+    """Add two numbers, and tell what the context knows."""
+    return {"sum": a + b, "revision": ctx.protocol_version}
+
+
+@server.method("acme/length")
+def length(text: str) -> int:
+    """A result that is no object."""
+    return len(text)

@@ -17,6 +17,7 @@ from mcpfleet.server.capabilities import FEATURES, offers
 from mcpfleet.server.context import Context
 from mcpfleet.server.fleet import NOBODY, Fleet
 from mcpfleet.server.methods.completion import Completions
+from mcpfleet.server.methods.custom import Custom
 from mcpfleet.server.methods.desk import Desk
 from mcpfleet.server.methods.lists import Lists
 from mcpfleet.server.methods.params import table, text
@@ -25,6 +26,7 @@ from mcpfleet.server.methods.resources import Resources
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
+from mcpfleet.server.places import Places
 from mcpfleet.server.server import Server
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.tool import Tool
@@ -57,6 +59,8 @@ class Dispatcher:
         self._threads = threads
         self._fleet = fleet
         desk = Desk(server, threads, self.perform, page_size)
+        self._custom = Custom(desk)
+        self._places: dict[tuple[str, str], Places] = {}
         lists, resources = Lists(desk), Resources(desk)
         self._methods: dict[str, Method] = {
             "completion/complete": Method(Completions(desk).complete),
@@ -76,6 +80,8 @@ class Dispatcher:
         context = Context(caller, outlet, self._fleet)
         try:
             method = self._methods.get(request.method)
+            if method is None and (custom := self._custom.find(request.method)) is not None:
+                return await self._custom.call(custom, request.params, context)
             if method is None or caller.revision.era not in method.eras or not self._offers(request.method):
                 return Refusal(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
             return await method.handler(request.params, context)
@@ -93,7 +99,15 @@ class Dispatcher:
             context.close()
 
     async def perform(self, operation: Operation, context: Context) -> Success:
-        """Make the call within its time: every function that an author wrote is called here, whatever it is."""
+        """Make the call, in its turn and within its time: all that authors wrote is called here, whatever it is."""
+        if operation.limit is None:
+            return await self._within_time(operation, context)
+        key = (operation.method, operation.target)
+        places = self._places.get(key) or self._places.setdefault(key, Places(operation.limit))
+        async with places.taken():
+            return await self._within_time(operation, context)
+
+    async def _within_time(self, operation: Operation, context: Context) -> Success:
         deadline = asyncio.timeout(operation.timeout)
         try:
             async with deadline:
@@ -116,6 +130,7 @@ class Dispatcher:
             arguments=arguments,
             work=lambda: tool.call(context, arguments, self._threads),
             timeout=tool.timeout,
+            limit=tool.limit,
             output_schema=tool.definition.output_schema,
         )
         try:

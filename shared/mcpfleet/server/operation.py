@@ -21,6 +21,8 @@ class Operation:
     """Makes the call."""
     timeout: float | None = None
     """Seconds that it may take; None: no limit of its own."""
+    limit: int | None = None
+    """How many calls of this target one process runs at once; None: any number."""
     cache: CacheHint | None = None
     """How long the result stays fresh, where the method's results are cacheable."""
     output_schema: Mapping[str, Any] | None = None

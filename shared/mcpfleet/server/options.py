@@ -41,6 +41,8 @@ class ToolOptions(Options, total=False):
     """Hints on what the tool does to the world."""
     input_schema: Mapping[str, Any] | None
     """A JSON Schema in place of the one that the parameters describe; arguments are then not converted."""
+    limit: int | None
+    """How many calls one process runs at once; others wait their turn for a while."""
     output_schema: Mapping[str, Any] | None
     """A JSON Schema in place of the one that the return annotation describes."""
 
@@ -105,6 +107,13 @@ def checked_seconds(timeout: float | None, where: str) -> float | None:
     if timeout is not None and not 0 < timeout < float("inf"):
         raise RegistrationError(f"{where}: timeout must be a positive number of seconds")
     return timeout
+
+
+def checked_limit(limit: int | None, where: str) -> int | None:
+    """The limit itself; `RegistrationError` if it lets nobody in."""
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise RegistrationError(f"{where}: limit must be a whole number from 1")
+    return limit
 
 
 def checked_definition(definition: Definition, where: str) -> Definition:

@@ -7,6 +7,7 @@ from mcpfleet.errors import RegistrationError
 from mcpfleet.server.catalog import Catalog, fingerprint
 from mcpfleet.server.completion import Completer, Of
 from mcpfleet.server.dynamic import Lister
+from mcpfleet.server.method import CustomMethod
 from mcpfleet.server.prompt import Prompt
 from mcpfleet.server.resource import Reading, ServedResource, ServedTemplate
 from mcpfleet.server.tool import Tool
@@ -15,7 +16,7 @@ from mcpfleet.server.tool import Tool
 class Registry:
     """The catalogs of one server, one of each kind."""
 
-    __slots__ = ("completers", "listers", "prompts", "readers", "resources", "templates", "tools")
+    __slots__ = ("completers", "listers", "methods", "prompts", "readers", "resources", "templates", "tools")
 
     def __init__(self) -> None:
         self.tools: Catalog[Tool] = Catalog("tool", lambda one: one.name, _told)
@@ -25,6 +26,8 @@ class Registry:
         self.completers: Catalog[Completer] = Catalog("completion", lambda one: one.key, lambda one: one.key)
         self.listers: Catalog[Lister] = Catalog("list", lambda one: one.callee.function, _nothing)
         """Functions that list resources and templates."""
+        self.methods: Catalog[CustomMethod] = Catalog("method", lambda one: one.name, _nothing)
+        """Methods of the author's own."""
         self.readers: Catalog[Reading] = Catalog("reader", lambda one: one.callee.function, _nothing)
         """Functions that read what no resource and no template has."""
 
@@ -50,6 +53,7 @@ class Registry:
             (self.resources, [one.renamed(prefix + one.definition.name) for one in other.resources]),
             (self.templates, [one.renamed(prefix + one.definition.name) for one in other.templates]),
             (self.completers, [_prefixed(one, prefix) for one in other.completers]),
+            (self.methods, [one.renamed(prefix + one.name) for one in other.methods]),
             (self.listers, other.listers.listed),
             (self.readers, other.readers.listed),
         ]
@@ -62,7 +66,8 @@ class Registry:
 
     def __bool__(self) -> bool:
         """Whether anything is registered."""
-        return any((self.tools, self.prompts, self.resources, self.templates, self.listers, self.readers))
+        offered = (self.tools, self.prompts, self.resources, self.templates, self.listers, self.readers, self.methods)
+        return any(offered)
 
     @property
     def digest(self) -> str:

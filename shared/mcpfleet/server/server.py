@@ -12,6 +12,7 @@ from mcpfleet.server.capabilities import capabilities
 from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
 from mcpfleet.server.dynamic import compile_lister, compile_reader
+from mcpfleet.server.method import compile_method
 from mcpfleet.server.options import PromptOptions, ResourceOptions, ToolOptions
 from mcpfleet.server.permission import MayWatch
 from mcpfleet.server.prompt import Prompt, compile_prompt
@@ -183,6 +184,19 @@ class Server:
             raise RegistrationError(f"completion of {of} {name!r}: register the {of} first")
         if argument is not None and argument not in known:
             raise RegistrationError(f"completion of {of} {name!r}: it has no argument {argument!r}")
+
+    def method(self, name: str, /, *, timeout: float | None = None) -> Callable[[Function], Function]:
+        """Register a function as a JSON-RPC method of its own, such as `acme/add`, for clients of either era.
+
+        It takes the params as a tool takes its arguments, and returns an object, or whatever then stands in
+        `{"result": …}`. `RegistrationError` for a name of the protocol's.
+        """
+
+        def register(function: Function) -> Function:
+            self.registry.methods.add(compile_method(function, name, timeout=timeout, context_type=Context))
+            return function
+
+        return register
 
     def cache_hint(self, method: str) -> CacheHint:
         """How long a result of this method stays fresh, and for whom."""

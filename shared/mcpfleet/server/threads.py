@@ -14,10 +14,9 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from mcpfleet.errors import Overloaded
+from mcpfleet.server.places import PATIENCE, WAITING, Places
 
 LIMIT: Final = 40
-WAITING: Final = 200
-PATIENCE: Final = 30.0
 
 T = TypeVar("T")
 Job = Callable[[], None]
@@ -30,11 +29,7 @@ class Threads:
     """
 
     def __init__(self, limit: int = LIMIT, waiting: int = WAITING, patience: float = PATIENCE) -> None:
-        self._limit = limit
-        self._waiting = waiting
-        self._patience = patience
-        self._places = asyncio.Semaphore(limit)
-        self._in_line = 0
+        self._places = Places(limit, waiting, patience)
         self._running = 0
         self._started = 0
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -45,7 +40,7 @@ class Threads:
         Cancellation returns at once: a function that waits is not begun, one that runs goes on unheard and keeps its
         thread until it ends.
         """
-        await self._take_place()
+        await self._places.take()
         self._provide_thread()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
@@ -69,18 +64,6 @@ class Threads:
         for _ in range(self._started):
             self._jobs.put(None)
 
-    async def _take_place(self) -> None:
-        if self._places.locked() and self._in_line >= self._waiting:
-            raise Overloaded
-        self._in_line += 1
-        try:
-            async with asyncio.timeout(self._patience):
-                await self._places.acquire()
-        except TimeoutError:
-            raise Overloaded from None
-        finally:
-            self._in_line -= 1
-
     def _provide_thread(self) -> None:
         if self._started > self._running:
             return
@@ -88,13 +71,13 @@ class Threads:
         try:
             thread.start()
         except RuntimeError:  # the system gives no more threads
-            self._places.release()
+            self._places.leave()
             raise Overloaded from None
         self._started += 1
 
     def _finish(self, answer: "asyncio.Future[Any]", value: Any, error: BaseException | None) -> None:
         self._running -= 1
-        self._places.release()
+        self._places.leave()
         if answer.cancelled():
             return
         if error is None:

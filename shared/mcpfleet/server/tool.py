@@ -13,7 +13,14 @@ from mcpfleet.server import outputs, signature
 from mcpfleet.server.arguments import Arguments, Typed
 from mcpfleet.server.callee import Callee
 from mcpfleet.server.handwritten import HandWritten
-from mcpfleet.server.options import ToolOptions, checked_definition, checked_name, checked_seconds, opened
+from mcpfleet.server.options import (
+    ToolOptions,
+    checked_definition,
+    checked_limit,
+    checked_name,
+    checked_seconds,
+    opened,
+)
 from mcpfleet.server.outputs import Output
 from mcpfleet.server.schema import Schema
 from mcpfleet.server.signature import Signature
@@ -27,6 +34,8 @@ class Tool:
     definition: messages.Tool
     timeout: float | None
     """Seconds that one call may take; None: no limit of its own."""
+    limit: int | None
+    """How many calls one process runs at once; None: any number."""
     header_map: Sequence[Mirrored]
     """The parameters that clients mirror into HTTP headers."""
     callee: Callee
@@ -83,6 +92,7 @@ def compile_tool(tool: Any, *, context_type: type, **given: Unpack[ToolOptions])
     return Tool(
         definition=checked_definition(definition, where),
         timeout=checked_seconds(options.get("timeout"), where),
+        limit=checked_limit(options.get("limit"), where),
         header_map=_header_map(arguments.schema, where),
         callee=callee,
         arguments=arguments,

@@ -63,7 +63,7 @@ def create_app(
         # The framework's own spans would last as long as a stream, and its logs would carry the words of exceptions.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    app.state.fleet = Fleet(life.publish)
+    app.state.fleet = Fleet(life.publish, life.switch)
     app.include_router(health(life))
     endpoint = Endpoint(
         lambda: life.engine,

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.events import Change
+from mcpfleet.server.fleet import Kind
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
 from mcpfleet_service.drain import Drain
@@ -37,6 +38,10 @@ class Life:
     async def publish(self, change: Change) -> None:
         """Tell every process of a change; raises `Unavailable`, and `RuntimeError` before start-up."""
         await self.engine.fleet.publish(change)
+
+    async def switch(self, kind: Kind, name: str, *, on: bool) -> None:
+        """Switch one thing on or off on every process; raises as `publish` does, and `ValueError`."""
+        await self.engine.fleet.switch(kind, name, on=on)
 
     @asynccontextmanager
     async def lived(

@@ -1,7 +1,7 @@
 """Things of one kind, by key and in order."""
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from mcpfleet.errors import RegistrationError
@@ -40,6 +40,14 @@ class Catalog(Generic[Item]):
     def get(self, key: Hashable) -> Item | None:
         """The item of that key."""
         return self._items.get(key)
+
+    def without(self, keys: Collection[Hashable]) -> "Catalog[Item]":
+        """The same items in the same order, but for those of these keys."""
+        rest = Catalog(self._kind, self._key, self._told)
+        for key, item in self._items.items():
+            if key not in keys:
+                rest.add(item)
+        return rest
 
     @property
     def listed(self) -> tuple[Item, ...]:

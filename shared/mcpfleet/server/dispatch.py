@@ -24,10 +24,11 @@ from mcpfleet.server.methods.params import table, text
 from mcpfleet.server.methods.prompts import Prompts
 from mcpfleet.server.methods.resources import Resources
 from mcpfleet.server.operation import Operation
-from mcpfleet.server.outcome import Outcome, Refusal, Success
+from mcpfleet.server.outcome import STORE_AWAY, Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.places import Places
 from mcpfleet.server.server import Server
+from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.tool import Tool
 
@@ -35,6 +36,7 @@ log = logging.getLogger("mcpfleet.dispatch")
 
 Handler = Callable[[Mapping[str, Any], Context], Awaitable[Success]]
 
+LISTS: Final = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
 BOTH: Final = frozenset(Era)
 LEGACY: Final = frozenset({Era.LEGACY})
 MODERN: Final = frozenset({Era.MODERN})
@@ -52,13 +54,20 @@ class Dispatcher:
     """Serves requests by method name; raises nothing but cancellation."""
 
     def __init__(
-        self, server: Server, threads: Threads, fleet: Fleet = NOBODY, *, page_size: int | None = None
+        self,
+        server: Server,
+        threads: Threads,
+        fleet: Fleet = NOBODY,
+        *,
+        page_size: int | None = None,
+        switches: Switches | None = None,
     ) -> None:
         """`page_size` is how many items a page of a list has; None: all of them."""
         self._server = server
         self._threads = threads
         self._fleet = fleet
-        desk = Desk(server, threads, self.perform, page_size)
+        self._switches = switches
+        self._desk = desk = Desk(server, threads, self.perform, page_size, switches)
         self._custom = Custom(desk)
         self._places: dict[tuple[str, str], Places] = {}
         lists, resources = Lists(desk), Resources(desk)
@@ -84,6 +93,8 @@ class Dispatcher:
                 return await self._custom.call(custom, request.params, context)
             if method is None or caller.revision.era not in method.eras or not self._offers(request.method):
                 return Refusal(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
+            if self._switches is not None and not await self._switches.ready(fresh=request.method in LISTS):
+                return STORE_AWAY
             return await method.handler(request.params, context)
         except ProtocolError as error:
             return Refusal(error.code, error.message, error.data)
@@ -146,7 +157,7 @@ class Dispatcher:
 
     def _tool(self, params: Mapping[str, Any]) -> Tool:
         name = text(params, "name")
-        tool = self._server.registry.tools.get(name)
+        tool = self._desk.registry.tools.get(name)
         if tool is None:
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
         return tool

@@ -50,6 +50,7 @@ from mcpfleet.server.sessions import Sessions
 from mcpfleet.server.signals import Signals
 from mcpfleet.server.standalone import Standalone
 from mcpfleet.server.subscriptions import Subscriptions
+from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.watches import Watches
 
@@ -69,8 +70,11 @@ class Engine:
         self._feed = Feed(backplane, ttl=self._policy.session_idle * 2)
         self._events = Events(process)
         self._watches = Watches(self._feed)
-        self.fleet = Fleet(self._events.publish)
-        dispatcher = Dispatcher(server, self._threads, self.fleet, page_size=self._policy.page_size)
+        self._switches = Switches(server, process, self._feed, self._events.publish)
+        self.fleet = Fleet(self._events.publish, self._switches.switch)
+        dispatcher = Dispatcher(
+            server, self._threads, self.fleet, page_size=self._policy.page_size, switches=self._switches
+        )
         replies = Replies(msgspec.to_builtins(server.info))
         self._modern = Modern(dispatcher, Listening(server, process, self._watches, replies), replies)
         sessions = Sessions(process)
@@ -119,7 +123,9 @@ class Engine:
         block is left by an exception they are cancelled at once. A part of the engine that dies cancels the block and
         is raised from it, in a group: this process can then serve no more.
         """
-        endless = self._keeper.run(), self._pulse.run(), self._feed.run(), self._watches.run(), self._calls.run()
+        endless = [self._keeper.run(), self._pulse.run(), self._feed.run(), self._watches.run(), self._calls.run()]
+        if self.server.switchable:
+            endless.append(self._switches.run())
         try:
             async with background(*endless):
                 await self._calls.ready()

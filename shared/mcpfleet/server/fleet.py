@@ -1,24 +1,37 @@
 """What a user tells the whole fleet, from within a request or from outside."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Literal, Protocol
 
 from mcpfleet.protocol.messages.subscriptions import MAX_URI
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.events import Change
 from mcpfleet.server.topics import PROMPTS, RESOURCE, RESOURCES, TOOLS, Topic
 
+Kind = Literal["tool", "prompt", "resource", "template"]
+"""What can be disabled."""
+
+Publish = Callable[[Change], Awaitable[None]]
+
+
+class Switch(Protocol):
+    """How one thing is switched on or off."""
+
+    async def __call__(self, kind: Kind, name: str, *, on: bool) -> None: ...
+
 
 class Fleet:
     """Tells the clients of every process, in either era, what has changed.
 
-    Each method returns once the change is in the log that all processes read; who cannot be told of it will be told
+    What notifies returns once the change is in the log that all processes read; who cannot be told of it will be told
     that anything may have changed. Raises `Unavailable` while the store is away: then nobody was told.
     """
 
-    def __init__(self, publish: Callable[[Change], Awaitable[None]]) -> None:
+    def __init__(self, publish: Publish, switch: Switch) -> None:
         self.publish = publish
         """Puts any change into the events log."""
+        self.switch = switch
+        """Switches one thing on or off; see `enable` and `disable`."""
 
     async def notify_tools_changed(self) -> None:
         """Tell whoever listens that the list of tools has changed (MCP: server/tools, "List Changed Notification")."""
@@ -41,6 +54,19 @@ class Fleet:
             raise ValueError(f"a URI has 1 to {MAX_URI} characters, not {len(uri)}")
         await self._changed(Topic(RESOURCE, uri), only_for)
 
+    async def disable(self, kind: Kind, name: str) -> None:
+        """Let every process serve as if this tool, prompt, resource or template were not there, until it is enabled.
+
+        A resource is named by its URI, a template by its text. It lasts across restarts; the list's change is told.
+        `Unavailable`: it may have been done, and not everybody was told, so try again. `ValueError`: there is nothing
+        of that name, or the server is not `switchable`.
+        """
+        await self.switch(kind, name, on=False)
+
+    async def enable(self, kind: Kind, name: str) -> None:
+        """Undo `disable`, in the same way; what is enabled already stays so."""
+        await self.switch(kind, name, on=True)
+
     async def _changed(self, topic: Topic, only_for: Principal | None = None) -> None:
         owner = None if only_for is None else only_for.owner
         await self.publish(Change(topic.kind, topic.key, owner))
@@ -50,5 +76,9 @@ async def _unheard(change: Change) -> None:
     """Drop it."""
 
 
-NOBODY: Final = Fleet(_unheard)
+async def _unswitched(kind: Kind, name: str, *, on: bool) -> None:
+    """Leave it as it is."""
+
+
+NOBODY: Final = Fleet(_unheard, _unswitched)
 """A fleet without clients: what is served by no process has nobody to tell."""

@@ -1,6 +1,7 @@
 """What a server offers, by name and in order."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcpfleet.errors import RegistrationError
@@ -63,6 +64,31 @@ class Registry:
         for catalog, items in additions:
             for item in items:
                 catalog.add(item)
+
+    def without(self, items: Iterable[tuple[str, str]]) -> "Registry":
+        """The same without these, each named by its kind ("tool", "prompt", "resource", "template") and its key."""
+        keys = frozenset(items)
+        rest = copy.copy(self)
+        rest.tools = self.tools.without({key for kind, key in keys if kind == "tool"})
+        rest.prompts = self.prompts.without({key for kind, key in keys if kind == "prompt"})
+        rest.resources = self.resources.without({key for kind, key in keys if kind == "resource"})
+        rest.templates = self.templates.without({key for kind, key in keys if kind == "template"})
+        return rest
+
+    def has(self, kind: str, key: str) -> bool:
+        """Whether there is such a tool, prompt, resource or template."""
+        catalogs: dict[str, Catalog[Any]] = {
+            "tool": self.tools,
+            "prompt": self.prompts,
+            "resource": self.resources,
+            "template": self.templates,
+        }
+        return kind in catalogs and catalogs[kind].get(key) is not None
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """Equal as long as nothing is registered."""
+        return self.tools.listed, self.prompts.listed, self.resources.listed, self.templates.listed
 
     def __bool__(self) -> bool:
         """Whether anything is registered."""

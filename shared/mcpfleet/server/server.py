@@ -41,11 +41,15 @@ class Server:
         website_url: str | None = None,
         icons: Sequence[Icon] | None = None,
         cache: CacheHint | Mapping[str, CacheHint] = FRESH,
+        switchable: bool = False,
     ) -> None:
         """`name` and `version` are what clients are told; `instructions` tell a model how to use the server.
 
         `cache` is how long what the server says stays fresh, and for whom: one hint for everything, or one a method
         (`{"tools/list": CacheHint(ttl=60, scope="public")}`). By default nothing is to be kept.
+
+        What a `switchable` server offers can be disabled and enabled while it serves (`Fleet.disable`): each list it is
+        asked for then costs one look into the store.
         """
         self.info = Implementation(
             name=name,
@@ -57,6 +61,7 @@ class Server:
         )
         self.instructions = instructions
         self.registry = Registry()
+        self.switchable = switchable
         self.watch_hook: MayWatch | None = None
         """What decides on who may watch what; None: everybody may watch everything."""
         self._cache = _checked_hints(cache)

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from mcpfleet.errors import CannotAsk
+from mcpfleet.errors import CannotAsk, Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import HTTP_STATUS, ModernRequest
@@ -15,7 +15,7 @@ from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.eras.listening import LISTEN, Listening
-from mcpfleet.server.outcome import STOPPED, Outcome, Refusal
+from mcpfleet.server.outcome import STOPPED, STORE_AWAY, Outcome, Refusal
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.peer import EVENT_STREAM, JSON, Answer, Peer
 from mcpfleet.server.reply import Replies
@@ -52,6 +52,8 @@ class Modern:
         )
         outlet = Response(peer, open_to_events=EVENT_STREAM in asked.accepts)
         outcome = await self.outcome(asked.request, caller, outlet)
+        if outcome is STORE_AWAY:
+            raise Unavailable("the store has to be asked for this")
         body = self._replies.encode(asked.request.id, outcome, asked.revision)
         status = HTTP_STATUS.get(renumber(outcome.code, asked.revision), 200) if isinstance(outcome, Refusal) else 200
         if status == 200 and JSON not in asked.accepts:

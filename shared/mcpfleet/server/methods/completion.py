@@ -20,7 +20,6 @@ class Completions:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._registry = desk.server.registry
 
     async def complete(self, params: Mapping[str, Any], context: Context) -> Success:
         """What could stand for one argument of a prompt or template."""
@@ -30,7 +29,7 @@ class Completions:
         if not self._takes(of, name, argument):
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
         given = table(table(params, "context"), "arguments", "params.context")
-        completer = self._registry.completer(of, name, argument)
+        completer = self._desk.registry.completer(of, name, argument)
         if completer is None:
             return Success(CompleteResult(completion=matching(texts.choices(argument), value)))
 
@@ -52,12 +51,12 @@ class Completions:
         kind = ref.get("type")
         if kind == "ref/prompt":
             name = text(ref, "name", "params.ref")
-            prompt = self._registry.prompts.get(name)
+            prompt = self._desk.registry.prompts.get(name)
             if prompt is not None:
                 return "prompt", name, prompt.arguments
         elif kind == "ref/resource":
             name = text(ref, "uri", "params.ref")
-            template = self._registry.template(name)
+            template = self._desk.registry.template(name)
             if template is not None:
                 return "resource", template.template.text, template.reading.variables
         else:
@@ -66,7 +65,7 @@ class Completions:
 
     def _takes(self, of: Of, name: str, argument: str) -> bool:
         if of == "prompt":
-            prompt = self._registry.prompts.get(name)
+            prompt = self._desk.registry.prompts.get(name)
             return prompt is not None and prompt.takes(argument)
-        template = self._registry.template(name)
+        template = self._desk.registry.template(name)
         return template is not None and argument in template.template.variables

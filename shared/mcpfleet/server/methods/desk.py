@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from mcpfleet.server.context import Context
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Success
+from mcpfleet.server.registry import Registry
 from mcpfleet.server.server import Server
+from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
 
 
@@ -19,3 +21,10 @@ class Desk:
     perform: Callable[[Operation, Context], Awaitable[Success]]
     page_size: int | None = None
     """How many items a page of a list has; None: all of them."""
+    switches: Switches | None = None
+    """What is switched off; None: nothing ever is."""
+
+    @property
+    def registry(self) -> Registry:
+        """What is offered now."""
+        return self.server.registry if self.switches is None else self.switches.registry

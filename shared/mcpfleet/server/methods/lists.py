@@ -26,18 +26,17 @@ class Lists:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._registry = desk.server.registry
 
     async def tools(self, params: Mapping[str, Any], context: Context) -> Success:
         """The tools that can be called now."""
-        catalog = self._registry.tools
+        catalog = self._desk.registry.tools
         tools = [tool.definition for tool in catalog]
         page, cursor = self._page("tools/list", tools, catalog.digest, params, context)
         return self._listed("tools/list", ListToolsResult(tools=page, next_cursor=cursor))
 
     async def prompts(self, params: Mapping[str, Any], context: Context) -> Success:
         """The prompts that can be filled in now."""
-        catalog = self._registry.prompts
+        catalog = self._desk.registry.prompts
         prompts = [prompt.definition for prompt in catalog]
         page, cursor = self._page("prompts/list", prompts, catalog.digest, params, context)
         return self._listed("prompts/list", ListPromptsResult(prompts=page, next_cursor=cursor))
@@ -46,7 +45,7 @@ class Lists:
         """The registered resources, and after them those that the author's own functions list."""
 
         async def work() -> Result:
-            known = {one.definition.uri: one.definition for one in self._registry.resources}
+            known = {one.definition.uri: one.definition for one in self._desk.registry.resources}
             for one in await self._found(context):
                 if isinstance(one, Resource):
                     known.setdefault(one.uri, one)
@@ -60,7 +59,7 @@ class Lists:
         """The registered templates, and after them those that the author's own functions list."""
 
         async def work() -> Result:
-            known = {one.definition.uri_template: one.definition for one in self._registry.templates}
+            known = {one.definition.uri_template: one.definition for one in self._desk.registry.templates}
             for one in await self._found(context):
                 if isinstance(one, ResourceTemplate):
                     known.setdefault(one.uri_template, one)
@@ -71,10 +70,10 @@ class Lists:
         return await self._perform("resources/templates/list", work, context)
 
     async def _found(self, context: Context) -> list[Resource | ResourceTemplate]:
-        return [one for lister in self._registry.listers for one in await lister.list(context, self._desk.threads)]
+        return [one for lister in self._desk.registry.listers for one in await lister.list(context, self._desk.threads)]
 
     async def _perform(self, method: str, work: Any, context: Context) -> Success:
-        timeouts = [lister.timeout for lister in self._registry.listers]
+        timeouts = [lister.timeout for lister in self._desk.registry.listers]
         bounded = [timeout for timeout in timeouts if timeout is not None]
         operation = Operation(
             method=method,

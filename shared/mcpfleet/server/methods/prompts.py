@@ -21,7 +21,7 @@ class Prompts:
     async def get(self, params: Mapping[str, Any], context: Context) -> Success:
         """The messages of one prompt."""
         name = text(params, "name")
-        prompt = self._desk.server.registry.prompts.get(name)
+        prompt = self._desk.registry.prompts.get(name)
         if prompt is None:
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name[:128]}")
         arguments = table(params, "arguments")

@@ -19,23 +19,22 @@ class Resources:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._registry = desk.server.registry
 
     async def read(self, params: Mapping[str, Any], context: Context) -> Success:
         """What is at one URI: of the exact resource, else of the first template that matches, else of any reader."""
         uri = text(params, "uri")
         if not uris.is_uri(uri):
             raise ProtocolError(INVALID_PARAMS, "params.uri must be an absolute URI", {"uri": uri})
-        exact = self._registry.resources.get(uri)
+        exact = self._desk.registry.resources.get(uri)
         if exact is not None:
             return await self._read(exact.reading, uri, {}, context)
         if uris.has_dot_segments(uri):  # whatever a function makes of it could lead out of what is served
             raise ResourceNotFound(uri)
-        for one in self._registry.templates:
+        for one in self._desk.registry.templates:
             values = one.template.match(uri)
             if values is not None:
                 return await self._read(one.reading, uri, values, context)
-        for reader in self._registry.readers:
+        for reader in self._desk.registry.readers:
             try:
                 return await self._read(reader, uri, {}, context)
             except ResourceNotFound:

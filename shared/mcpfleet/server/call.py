@@ -129,10 +129,9 @@ class Call:
             log.exception("%s was stopped by an unforeseen error", self.request.method)
         finally:
             outlives.cancel()
-            self.forsake()
 
     def forsake(self) -> None:
-        """Note that the call will not be served to its end, unless it was."""
+        """End the call, unless it has ended: nothing runs it any more."""
         self._end(server_stopped(self.request.id))
 
     async def _serve(self) -> None:

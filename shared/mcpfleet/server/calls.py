@@ -66,4 +66,4 @@ class Calls:
                     await asyncio.wait(self._running)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        self._running.pop(task).forsake()  # which matters for one that was cancelled before its first step
+        self._running.pop(task).forsake()

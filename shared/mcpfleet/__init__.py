@@ -47,6 +47,7 @@ from mcpfleet.protocol.messages import (
 from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.context import Context
+from mcpfleet.server.depends import Depends
 from mcpfleet.server.elicitation import Elicited
 from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.prompt import Prompt
@@ -64,6 +65,7 @@ __all__ = [
     "Completion",
     "Context",
     "CreateMessageResult",
+    "Depends",
     "Elicited",
     "EmbeddedResource",
     "Fleet",

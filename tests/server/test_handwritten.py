@@ -84,7 +84,7 @@ def open_and_clashing(days: Context, **kwargs: Any) -> None: ...
         (needs_more, DOCUMENT, "parameter 'country' has no default, so input_schema must require it"),
         (takes_less, DOCUMENT, "input_schema has the property 'days', but no parameter takes it"),
         (clashing, DOCUMENT, "input_schema has the property 'days'"),
-        (open_and_clashing, DOCUMENT, "input_schema has the property 'days', which is the context's"),
+        (open_and_clashing, DOCUMENT, "input_schema has the property 'days', which the server fills"),
         (whole, {"properties": {}}, 'must have "type": "object"'),
         (whole, {"type": ["object", "null"]}, 'must have "type": "object"'),
         (whole, {"anyOf": [{"type": "object"}]}, 'must have "type": "object"'),

@@ -199,7 +199,7 @@ def test_the_context_is_no_argument_that_could_be_told_of() -> None:
     def function(ctx: Context, **given: str) -> str:
         return ""
 
-    with pytest.raises(RegistrationError, match="'ctx', which is the context's"):
+    with pytest.raises(RegistrationError, match="'ctx', which the server fills"):
         compiled(function, arguments=[PromptArgument("ctx")])
 
 

@@ -1,7 +1,7 @@
 """Functions that list resources, and read URIs, which nobody registered one by one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpfleet.errors import OutputRefused, RegistrationError
@@ -55,7 +55,7 @@ def compile_reader(
     declared = signature.read(function, context_type, where)
     _check(declared, (URI,), where)
     callee = Callee.of(function, declared, where)
-    nothing = Signature((), declared.contexts, False, declared.returns, None)
+    nothing = replace(declared, parameters=(), open=False)
     return Reading(callee, Texts(nothing, where), True, mime_type, checked_seconds(timeout, where), cache)
 
 

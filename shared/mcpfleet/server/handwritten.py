@@ -52,6 +52,6 @@ def _match(document: dict[str, Any], signature: Signature, where: str) -> None:
     for name in document.get("properties", {}):
         if name not in names and not signature.open:
             raise RegistrationError(f"{where}: input_schema has the property {name!r}, but no parameter takes it")
-    for name in signature.contexts:
+    for name in signature.filled:
         if name in document.get("properties", {}):
-            raise RegistrationError(f"{where}: input_schema has the property {name!r}, which is the context's")
+            raise RegistrationError(f"{where}: input_schema has the property {name!r}, which the server fills")

@@ -106,8 +106,8 @@ def _match(said: Sequence[PromptArgument], declared: Signature, where: str) -> N
     for name in told:
         if name not in parameters and not declared.open:
             raise RegistrationError(f"{where}: `arguments` has {name!r}, but no parameter takes it")
-        if name in declared.contexts:
-            raise RegistrationError(f"{where}: `arguments` has {name!r}, which is the context's")
+        if name in declared.filled:
+            raise RegistrationError(f"{where}: `arguments` has {name!r}, which the server fills")
 
 
 def _message(value: Any) -> PromptMessage:

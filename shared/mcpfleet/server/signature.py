@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 from mcpfleet.errors import RegistrationError
 from mcpfleet.server import docstrings
+from mcpfleet.server.depends import dependency
 from mcpfleet.server.hints import members, plain_text
 
 REQUIRED: Final = inspect.Parameter.empty
@@ -36,6 +37,15 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Dependency:
+    """A parameter that the server fills by calling another function."""
+
+    name: str
+    function: Callable[..., Any]
+    signature: "Signature"
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """A function as the engine calls it: everything by name."""
 
@@ -47,14 +57,27 @@ class Signature:
     returns: Any
     """The return annotation, resolved; `Any` if there is none."""
     description: str | None
+    dependencies: tuple[Dependency, ...] = ()
+    """The parameters that other functions fill."""
+
+    @property
+    def filled(self) -> tuple[str, ...]:
+        """The parameters that the server fills, so that no client can."""
+        return (*self.contexts, *(one.name for one in self.dependencies))
 
 
-def read(function: Callable[..., Any], context_type: type, where: str) -> Signature:
-    """Read a function's signature; `RegistrationError` if its annotations do not resolve or it takes `*args`."""
+def read(
+    function: Callable[..., Any], context_type: type, where: str, *, within: tuple[Callable[..., Any], ...] = ()
+) -> Signature:
+    """Read a function's signature; `RegistrationError` if its annotations do not resolve or it takes `*args`.
+
+    `within` are the functions that depend on this one.
+    """
     target = unwrapped(function)
     hints = _hints(target, where)
     given: list[inspect.Parameter] = []
     contexts: list[str] = []
+    dependencies: list[Dependency] = []
     open_ended = False
     for parameter in _parameters(function, where):
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -63,11 +86,15 @@ def read(function: Callable[..., Any], context_type: type, where: str) -> Signat
             raise RegistrationError(f"{where}: parameter {parameter.name!r} cannot be given by name")
         elif _is_context(hints.get(parameter.name), context_type):
             contexts.append(parameter.name)
+        elif (depends := dependency(hints.get(parameter.name))) is not None:
+            further = (*within, function)
+            dependencies.append(_dependency(parameter.name, depends.function, context_type, where, further))
         else:
             given.append(parameter)
     description, said = docstrings.read(target.__doc__, {parameter.name for parameter in given})
     parameters = tuple(_read(one, hints.get(one.name, Any), said.get(one.name)) for one in given)
-    return Signature(parameters, tuple(contexts), open_ended, hints.get("return", Any), description)
+    returns = hints.get("return", Any)
+    return Signature(parameters, tuple(contexts), open_ended, returns, description, tuple(dependencies))
 
 
 def unwrapped(function: Callable[..., Any]) -> Any:
@@ -75,6 +102,21 @@ def unwrapped(function: Callable[..., Any]) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return function
+
+
+def _dependency(
+    name: str, function: Callable[..., Any], context_type: type, where: str, within: tuple[Callable[..., Any], ...]
+) -> Dependency:
+    where = f"{where}: what {name!r} depends on"
+    if not callable(function):
+        raise RegistrationError(f"{where} is no function")
+    if function in within:
+        raise RegistrationError(f"{where} depends on itself")
+    declared = read(function, context_type, where, within=within)
+    for one in declared.parameters:
+        if one.required:
+            raise RegistrationError(f"{where}: nobody can give parameter {one.name!r}")
+    return Dependency(name, function, declared)
 
 
 def _parameters(function: Callable[..., Any], where: str) -> Iterable[inspect.Parameter]:

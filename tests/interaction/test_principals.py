@@ -2,27 +2,14 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterator
 
 import pytest
 
 from tests.fleets import Fleet
-from tests.processes import python
-from tests.redis_server import SharedRedis, fresh_namespace
 from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, connected
 
 every_legacy = pytest.mark.parametrize("date", LEGACY)
 OTHERS = pytest.mark.parametrize("token", ["bob", "other-alice", "alice-by-another-client"])
-
-
-@pytest.fixture(scope="module")
-def guarded(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Two processes that serve whoever shows a known token."""
-    command = python("-m", "tests.servers.tokens")
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("guarded"), 2, settings, command=command) as fleet:
-            yield fleet
 
 
 @every_legacy

@@ -1,34 +1,16 @@
 """A server of which everything can be watched."""
 
-import msgspec
-
 from mcpfleet import Server
-from mcpfleet.protocol.messages.lifecycle import (
-    DiscoverResult,
-    InitializeResult,
-    ListChangedCapability,
-    ResourcesCapability,
-    ServerCapabilities,
-)
-from mcpfleet.protocol.revisions import Revision
 
 
 def watchable() -> Server:
-    """A server that declares every capability by which a client watches something."""
-    return Resourceful("watchable", version="1")
+    """A server with a tool, a prompt and a template, so that it declares all by which a client watches something."""
+    server = Server("watchable", version="1")
+    for register in (server.tool, server.prompt, server.resource("stars://{name}")):
+        register(star)
+    return server
 
 
-class Resourceful(Server):
-    """Declares them."""
-
-    capabilities = ServerCapabilities(
-        tools=ListChangedCapability(list_changed=True),
-        prompts=ListChangedCapability(list_changed=True),
-        resources=ResourcesCapability(list_changed=True, subscribe=True),
-    )
-
-    def discovery(self) -> DiscoverResult:
-        return msgspec.structs.replace(super().discovery(), capabilities=self.capabilities)
-
-    def initialization(self, revision: Revision) -> InitializeResult:
-        return msgspec.structs.replace(super().initialization(revision), capabilities=self.capabilities)
+def star(name: str) -> str:
+    """Tell of a star."""
+    return name

@@ -103,8 +103,10 @@ def journal() -> list[str]:
 
 
 @server.tool
-async def announce(what: Literal["tools", "prompts", "resources", "resource"], ctx: Context, uri: str = "") -> None:
-    """Tell all clients of the fleet that something has changed."""
+async def announce(
+    what: Literal["tools", "prompts", "resources", "resource"], ctx: Context, uri: str = "", to_me_alone: bool = False
+) -> None:
+    """Tell all clients of the fleet, or those of the caller alone, that something has changed."""
     match what:
         case "tools":
             await ctx.notify_tools_changed()
@@ -113,4 +115,4 @@ async def announce(what: Literal["tools", "prompts", "resources", "resource"], c
         case "resources":
             await ctx.notify_resources_changed()
         case "resource":
-            await ctx.notify_resource_updated(uri)
+            await ctx.notify_resource_updated(uri, only_for=ctx.principal if to_me_alone else None)

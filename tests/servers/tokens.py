@@ -2,10 +2,12 @@
 
 import os
 import sys
+from dataclasses import replace
 from typing import Final
 
 from fastapi import FastAPI
 
+from mcpfleet import Topic
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.server.auth import Principal
 from mcpfleet_service.app import create_app
@@ -25,14 +27,25 @@ TOKENS: Final = {
 
 
 async def authenticate(headers: Headers) -> Principal | None:
-    """Who shows this token."""
+    """Who shows this token; `alice-until-1700000000` is alice's until then, in Unix seconds."""
     scheme, _, token = (headers.get("Authorization") or "").partition(" ")
-    return TOKENS.get(token) if scheme == "Bearer" else None
+    if scheme != "Bearer":
+        return None
+    name, _, until = token.partition("-until-")
+    return replace(TOKENS["alice-1"], expires=float(until)) if name == "alice" and until else TOKENS.get(token)
+
+
+def may_watch(principal: Principal | None, topic: Topic) -> bool:
+    """Whether a topic is public, or the principal's own by its URI."""
+    return not topic.key.startswith("private://") or (
+        principal is not None and topic.key.startswith(f"private://{principal.subject}/")
+    )
 
 
 def application() -> FastAPI:
     """The application of one serving process."""
     end_with_parent()
+    server.may_watch(may_watch)
     return create_app(server, settings=Settings.from_environment(os.environ), authenticate=authenticate)
 
 

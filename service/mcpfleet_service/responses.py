@@ -30,6 +30,8 @@ class ClientGone(Exception):
 class HttpPeer:
     """A `Peer` over ASGI: one request, one response; serves once."""
 
+    resumable = True
+
     def __init__(
         self,
         receive: Receive,

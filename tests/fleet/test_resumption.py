@@ -8,7 +8,7 @@ import pytest
 
 from tests.fleets import Fleet, Launch, Shape
 from tests.server.world import eventually
-from tests.wire import LATEST_HANDSHAKE, LEGACY, Client, Json, Stream, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, Client, Json, Stream, connected
 
 every_legacy = pytest.mark.parametrize("date", LEGACY)
 THREE = pytest.mark.parametrize("fleet", [Shape("redis", 3)], indirect=True, ids=str)
@@ -89,6 +89,37 @@ async def test_a_client_that_saw_only_the_priming_event_gets_everything(fleet: F
         answer = await client.resume(stream.last_event_id, pin=1)
     assert numbers(answer.messages) == [1, 2, 3, 4, 5]
     assert answer.text == "5"
+
+
+@THREE
+async def test_a_tool_hangs_up_and_its_client_comes_back_for_the_rest_on_any_process(fleet: Fleet) -> None:
+    """Transports 2025-11-25, "Sending Messages to the Server": told how long to wait, wherever it is connected."""
+    async with connected(fleet.url, LATEST_HANDSHAKE) as client:
+        async with client.calling("part", pin=0, token="t", turns=2) as first:
+            assert [message["params"]["progress"] for message in await counted(first, 1)] == [1]
+            await client.call("go_on", pin=0)
+            left = [await first.answer()]
+        async with client.listening(first.last_event_id, pin=1) as second:
+            assert [message["params"]["progress"] for message in await counted(second, 1)] == [2]
+            await client.call("go_on", pin=0)
+            left += [await second.answer()]
+        await client.call("go_on", pin=0)
+        answer = await client.resume(second.last_event_id, pin=2)
+    assert [each.messages[1:] for each in left] == [[], []]
+    assert [each.events[-1].retry_ms for each in left] == [500, 500]
+    assert answer.messages == [answer.reply]
+    assert answer.text == "back"
+
+
+@ANY
+@pytest.mark.parametrize("date", [date for date in EVERY if date != LATEST_HANDSHAKE])
+async def test_nobody_is_hung_up_on_who_would_not_come_back(fleet: Fleet, date: str) -> None:
+    """In older revisions a client may have nothing to resume from, and in the modern one it would have cancelled."""
+    async with connected(fleet.url, date) as client, client.calling("part", pin=0, token="t", turns=1) as stream:
+        assert await stream.message() is not None
+        for _ in range(2):
+            await client.call("go_on", pin=0)
+        assert (await stream.answer()).text == "back"
 
 
 @ANY

@@ -153,3 +153,9 @@ def test_a_context_tells_all_that_is_known_of_the_request(heard: Heard) -> None:
     assert (ctx.request_id, ctx.session_id, ctx.principal, ctx.headers) == ("id", None, ada, headers)
     assert (ctx.client_info, ctx.client_capabilities, ctx.meta) == ({"name": "c"}, {"sampling": {}}, {"a": 1})
     assert ctx.protocol_version == LATEST.date
+
+
+@pytest.mark.parametrize("retry", [-1, math.nan, math.inf])
+async def test_nobody_is_told_to_come_back_after_what_is_no_time(heard: Heard, retry: float) -> None:
+    with pytest.raises(ValueError, match="seconds"):
+        await context(heard).hang_up(retry)

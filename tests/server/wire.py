@@ -31,6 +31,7 @@ class RecordingPeer:
     """A client that keeps what it reads; while `reading` is not set it reads nothing."""
 
     def __init__(self) -> None:
+        self.resumable = True
         self.streaming = False
         self.reading = asyncio.Event()
         self.reading.set()

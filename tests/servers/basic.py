@@ -85,6 +85,26 @@ def block(seconds: float, ctx: Context, tag: str = "") -> str:
     return tag
 
 
+go: asyncio.Queue[None] = asyncio.Queue()
+
+
+@server.tool
+async def part(turns: int, ctx: Context) -> str:
+    """Hang up on the client several times, whenever this process is told to go on."""
+    for turn in range(1, turns + 1):
+        await ctx.report_progress(turn)
+        await go.get()
+        await ctx.hang_up(retry=0.5)
+    await go.get()
+    return "back"
+
+
+@server.tool
+async def go_on() -> None:
+    """Let `part` of this very process go on; pin the request to a process."""
+    go.put_nowait(None)
+
+
 @server.tool
 def whoami(ctx: Context) -> dict[str, str | int | None]:
     """Tell which process this is, and whom it serves."""

@@ -335,3 +335,14 @@ def test_what_cannot_be_served_is_told_in_one_line(target: str | None, environ: 
     [line] = ended.stderr.splitlines()
     assert line.startswith("mcpfleet: ")
     assert words in line
+
+
+@both_eras
+async def test_nobody_is_hung_up_on_who_has_one_connection_only(date: str) -> None:
+    async with child() as serving:
+        await serving.shake_hands(date)
+        await serving.call("part", as_id="part", date=date, token="t", turns=1)
+        assert (await serving.message())["method"] == "notifications/progress"
+        for turn in range(2):
+            await serving.call("go_on", as_id=turn, date=date)
+        assert await serving.text("part") == "back"

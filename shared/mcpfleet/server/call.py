@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfleet.backplane.backoff import Backoff
-from mcpfleet.errors import CannotAsk, NotAnswered, TooLarge, Unavailable
+from mcpfleet.errors import CannotAsk, LogGone, NotAnswered, TooLarge, Unavailable
+from mcpfleet.protocol import sse
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, encode_failure, encode_notification
 from mcpfleet.server import cancellation
 from mcpfleet.server.caller import Caller
@@ -28,7 +29,7 @@ from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.sessions import Session, Sessions
-from mcpfleet.server.signals import Cancel, Resumed, Signals
+from mcpfleet.server.signals import Cancel, HungUp, Resumed, Signals
 from mcpfleet.server.streams import CallEnded, CallStream
 
 log = logging.getLogger("mcpfleet.call")
@@ -53,7 +54,17 @@ class Means:
 class Call:
     """One request of a session while it runs; it is its handler's outlet too."""
 
-    def __init__(self, means: Means, request: Request, caller: Caller, session: Session, *, may_stream: bool) -> None:
+    def __init__(
+        self,
+        means: Means,
+        request: Request,
+        caller: Caller,
+        session: Session,
+        *,
+        may_stream: bool,
+        may_hang_up: bool,
+    ) -> None:
+        """`may_hang_up`: its client will take a stream up again of which it has seen no more than the beginning."""
         self.id = secrets.token_hex(8)
         self.request = request
         self.stream: CallStream | None = None
@@ -64,9 +75,11 @@ class Call:
         self._caller = caller
         self._session = session
         self._may_stream = may_stream
+        self._may_hang_up = may_hang_up
+        self._parting = b""
         self._ended = False
         self._decided = asyncio.Event()
-        self._resumed = asyncio.Event()
+        self._left = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
         self._runner: asyncio.Task[Any] | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -80,9 +93,13 @@ class Call:
             self._may_stream = False  # nobody was told of a stream, so nobody could resume it
             raise
 
-    async def resumed(self) -> None:
-        """Return once another connection has taken the call's stream up."""
-        await self._resumed.wait()
+    async def left(self) -> bytes:
+        """Return once the connection that brought the call is over, what it is to be told in parting.
+
+        Another one has taken the call's stream up, or may do so after a while.
+        """
+        await self._left.wait()
+        return self._parting
 
     async def notify(self, method: str, params: Mapping[str, Any], *, newest_of: str | None = None) -> None:
         """Append one notification to the call's stream, which is opened for the first."""
@@ -100,6 +117,18 @@ class Call:
         if self.stream is None:
             raise NotAnswered("The server cannot reach its store, so the client cannot be asked anything now.")
         return await self._means.questions.ask(self.stream, method, params, timeout=timeout)
+
+    async def hang_up(self, retry_ms: int) -> None:
+        """End whichever connection delivers the call's stream, on any process."""
+        if not self._may_hang_up:
+            return
+        await self._switch()
+        if self.stream is None:
+            return
+        self._parting = sse.encode(None, retry_ms=retry_ms)
+        self._left.set()
+        with suppress(LogGone, Unavailable):  # the session has ended, or a connection to another process stays
+            await self._means.signals.send(self._session, HungUp(self.stream.exchange.id, retry_ms))
 
     def revoke(self, last_words: bytes | None = None) -> None:
         """End the call now, with these words in place of its result (None: no response); too late is no harm.
@@ -218,7 +247,7 @@ class Call:
                 if isinstance(signal, Cancel) and cancellation.means(signal, self.request.id, self.id):
                     break
                 if isinstance(signal, Resumed) and self.stream and signal.exchange == self.stream.exchange.id:
-                    self._resumed.set()
+                    self._left.set()
         self.revoke()
 
     async def _touch(self) -> bool:

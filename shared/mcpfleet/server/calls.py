@@ -42,11 +42,19 @@ class Calls:
         """Return once calls can be started."""
         await self._ready.wait()
 
-    def start(self, request: Request, caller: Caller, session: Session, *, may_stream: bool = True) -> Call:
+    def start(
+        self,
+        request: Request,
+        caller: Caller,
+        session: Session,
+        *,
+        may_stream: bool = True,
+        may_hang_up: bool = False,
+    ) -> Call:
         """Begin to serve a request, whatever becomes of its connection; raises `Unavailable` once stopped."""
         if not self._open:
             raise Unavailable("this process takes no more calls")
-        call = Call(self._means, request, caller, session, may_stream=may_stream)
+        call = Call(self._means, request, caller, session, may_stream=may_stream, may_hang_up=may_hang_up)
         task = self._group.create_task(call.run())
         self._running[task] = call
         task.add_done_callback(self._forget)

@@ -233,6 +233,17 @@ class Context:
         """Tell whoever watches this URI, on any process, that what is there has changed; see `Fleet`."""
         await self.fleet.notify_resource_updated(uri, only_for=only_for)
 
+    async def hang_up(self, retry: float = 1.0) -> None:
+        """Close the client's connection while the request goes on, as is kind to proxies during a long wait.
+
+        The client comes back for the rest after `retry` seconds (transports, "Sending Messages to the Server"). Nothing
+        happens where it could not: in other revisions, and where no stream was begun or could be.
+        """
+        if not 0 <= retry < math.inf:
+            raise ValueError("retry must be a number of seconds, from 0")
+        if not self._closed:
+            await self._outlet.hang_up(math.ceil(retry * 1000))
+
     def cancel(self) -> None:
         """Note that nobody waits for the result any more; the engine calls it."""
         self._cancelled = True

@@ -144,6 +144,7 @@ class Conversation:
 class _LinePeer:
     """A `Peer` without a response of its own: what is streamed to it goes into the common connection."""
 
+    resumable = False
     streaming = False
 
     def __init__(self, write: Write) -> None:

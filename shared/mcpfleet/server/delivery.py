@@ -39,14 +39,21 @@ async def deliver(process: Process, exchange: Exchange, request_id: RequestId, a
     return True
 
 
-async def unless(resumed: Coroutine[Any, Any, None], delivering: Coroutine[Any, Any, bool]) -> bool:
-    """What a delivery returns; True, with the rest left to another connection, as soon as `resumed` returns."""
+async def unless(ended: Coroutine[Any, Any, bytes], delivering: Coroutine[Any, Any, bool], peer: Peer) -> bool:
+    """What a delivery returns; True, with the rest left to another connection, as soon as `ended` returns.
+
+    What it returns is sent in parting.
+    """
     async with asyncio.TaskGroup() as tasks:
-        work, interruption = tasks.create_task(delivering), tasks.create_task(resumed)
+        work, interruption = tasks.create_task(delivering), tasks.create_task(ended)
         await asyncio.wait({work, interruption}, return_when=asyncio.FIRST_COMPLETED)
         work.cancel()
         interruption.cancel()
-    return work.cancelled() or work.result()
+    if not work.cancelled():
+        return work.result()
+    if not interruption.cancelled() and (parting := interruption.result()):
+        await peer.send(parting)
+    return True
 
 
 def outcome_unknown(request_id: RequestId) -> bytes:

@@ -25,6 +25,13 @@ class Outlet(Protocol):
         """
         ...
 
+    async def hang_up(self, retry_ms: int) -> None:
+        """End the connection that delivers the request's stream, if its client can take the stream up again.
+
+        The client is told to wait so many milliseconds before it does.
+        """
+        ...
+
 
 class Silent:
     """For requests whose response has no room for anything else: notifications are dropped, and questions fail."""
@@ -35,3 +42,6 @@ class Silent:
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
         """Fail: there is no way to ask."""
         raise CannotAsk("This request is answered with one JSON object, so its client cannot be asked anything.")
+
+    async def hang_up(self, retry_ms: int) -> None:
+        """Do nothing: there is no stream."""

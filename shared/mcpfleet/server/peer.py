@@ -42,6 +42,11 @@ class Peer(Protocol):
     """
 
     @property
+    def resumable(self) -> bool:
+        """Whether the client can go away, and take a stream up again on another connection."""
+        ...
+
+    @property
     def streaming(self) -> bool:
         """Whether the response is an event stream already, so that no status or header can be sent any more."""
         ...

@@ -33,6 +33,13 @@ class Resumed(msgspec.Struct, frozen=True, tag="resumed"):
     exchange: str
 
 
+class HungUp(msgspec.Struct, frozen=True, tag="hung-up"):
+    """The connection that delivers a call's stream is over; the client may come back after a while."""
+
+    exchange: str
+    retry_ms: int
+
+
 class Holder(msgspec.Struct, frozen=True, tag="holder"):
     """A connection serves a standalone stream: of the fleet's events, those after offset `events` are its own."""
 
@@ -42,7 +49,7 @@ class Holder(msgspec.Struct, frozen=True, tag="holder"):
     events: int
 
 
-Signal = Cancel | Resumed | Holder
+Signal = Cancel | Resumed | HungUp | Holder
 
 
 class _Entry(msgspec.Struct, frozen=True):

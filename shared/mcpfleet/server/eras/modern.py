@@ -106,3 +106,6 @@ class Response:
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
         """Fail."""
         raise CannotAsk("Questions cannot be asked in this protocol version yet.")
+
+    async def hang_up(self, retry_ms: int) -> None:
+        """Do nothing: who closes this response has cancelled its request."""

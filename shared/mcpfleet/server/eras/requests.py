@@ -26,7 +26,7 @@ from mcpfleet.server.peer import EVENT_STREAM, Answer, Peer, refused, whole
 from mcpfleet.server.process import Process
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.sessions import Record, Session, Sessions
-from mcpfleet.server.signals import Resumed, Signals
+from mcpfleet.server.signals import HungUp, Resumed, Signals
 from mcpfleet.server.streams import CallStream
 
 SET_LEVEL: Final = "logging/setLevel"
@@ -84,7 +84,8 @@ class Requests:
             return Answer(fault.status, fault.body())
         if request.method in OF_SESSIONS:
             return whole(await self._of_session(request, sender), accepts)
-        call = await self._run(request, sender, may_stream=EVENT_STREAM in accepts)
+        may_hang_up = sender.session.revision.priming_event and peer.resumable
+        call = await self._run(request, sender, may_stream=EVENT_STREAM in accepts, may_hang_up=may_hang_up)
         if call.stream is not None:
             return await self._follow(call, call.stream, sender.session, peer)
         if call.body is None:
@@ -112,12 +113,14 @@ class Requests:
         entered = await self._signals.send(session, Resumed(exchange.id))
         await peer.begin()
         delivering = deliver(self._process, exchange, request_id, place.position, peer)
-        if await unless(self._resumed(session, exchange, entered), delivering):
+        if await unless(self._left(session, exchange, entered), delivering, peer):
             return None
         return Answer(200, not_replayable(request_id))
 
-    async def _run(self, request: Request, sender: Sender, *, may_stream: bool) -> Call:
-        call = self._calls.start(request, sender.caller(request), sender.session, may_stream=may_stream)
+    async def _run(self, request: Request, sender: Sender, *, may_stream: bool, may_hang_up: bool = False) -> Call:
+        call = self._calls.start(
+            request, sender.caller(request), sender.session, may_stream=may_stream, may_hang_up=may_hang_up
+        )
         await call.decided()
         return call
 
@@ -128,17 +131,20 @@ class Requests:
             place = CallPlace(exchange.id, stream.start, request_id)
             await peer.send(sse.encode(b"", id=eventids.write(session.id, place)))
         delivering = deliver(self._process, exchange, request_id, stream.start, peer)
-        if await unless(call.resumed(), delivering):
+        if await unless(call.left(), delivering, peer):
             return None
         # The store lost the stream, but the client is still here, and so may be the result.
         return Answer(200, call.body or not_replayable(request_id))
 
-    async def _resumed(self, session: Session, exchange: Exchange, after: Position) -> None:
-        """Return when yet another connection takes the stream up, or the session ends."""
+    async def _left(self, session: Session, exchange: Exchange, after: Position) -> bytes:
+        """Return when yet another connection takes the stream up, or may, or the session ends; and what to say then."""
         async with aclosing(self._signals.after(session, after)) as heard:
             async for signal in heard:
                 if signal == Resumed(exchange.id):
-                    return
+                    break
+                if isinstance(signal, HungUp) and signal.exchange == exchange.id:
+                    return sse.encode(None, retry_ms=signal.retry_ms)
+        return b""
 
     async def _of_session(self, request: Request, sender: Sender) -> bytes:
         session = sender.session

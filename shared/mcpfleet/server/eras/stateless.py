@@ -114,6 +114,9 @@ class OneWay:
         """Fail: an answer would come in a request of its own, and could not be told from any other."""
         raise CannotAsk("Without sessions, a client cannot be asked anything.")
 
+    async def hang_up(self, retry_ms: int) -> None:
+        """Do nothing: without sessions no stream is taken up again."""
+
 
 def _without_sessions(capabilities: ServerCapabilities) -> ServerCapabilities:
     """What is left of the capabilities: no word of changes, and no log level that anybody could remember."""

@@ -1,6 +1,7 @@
 """MIME types: guessed from names, the same on every machine, and what they say of bytes."""
 
 import mimetypes
+import re
 from typing import Final
 
 TEXT: Final = "text/plain"
@@ -23,10 +24,19 @@ for _ending, _type in (
 _TEXTUAL: Final = frozenset({JSON, "application/jsonl", "application/toml", "application/xml", "application/yaml"})
 
 
+_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
+_TYPE: Final = re.compile(rf"{_NAME}/{_NAME}(?:\s*;[\t\x20-\x7e]*)?")
+
+
 def guess(name: str) -> str:
     """The MIME type that a file's name tells; bytes if it tells none, or tells of a compressed file."""
     mime_type, encoding = _TYPES.guess_type(name)
     return BINARY if mime_type is None or encoding is not None else mime_type
+
+
+def is_mime_type(text: str) -> bool:
+    """Whether a text has the form of a MIME type, with or without parameters (RFC 6838, section 4.2)."""
+    return _TYPE.fullmatch(text) is not None
 
 
 def is_textual(mime_type: str) -> bool:

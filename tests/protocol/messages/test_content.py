@@ -71,6 +71,42 @@ def test_a_resource_has_either_text_or_a_blob(both: dict[str, str]) -> None:
         msgspec.convert({"uri": "test://a", **both}, type=ResourceContents)
 
 
+@pytest.mark.parametrize("data", ["a", "a===", "aGk", "aGk=\n", "a Gk=", "_-8=", "é", "\u2028", "aGk=aGk="])
+def test_what_is_no_base64_is_refused(data: str) -> None:
+    """Prompts, "Image Content" and "Audio Content"; Resources, "Security Considerations"."""
+    for make in (lambda: ImageContent(data, "image/png"), lambda: ResourceContents("test://a", blob=data)):
+        with pytest.raises(ValueError, match="no base64"):
+            make()
+    with pytest.raises(msgspec.ValidationError, match="no base64"):
+        msgspec.convert({"type": "audio", "data": data, "mimeType": "audio/wav"}, type=ContentBlock)
+
+
+@pytest.mark.parametrize("mime_type", ["", "png", "image/", "/png", "image/png/x", "im age/png", "image/png\n", "é/é"])
+def test_what_is_no_mime_type_is_refused(mime_type: str) -> None:
+    """Prompts, "Image Content" and "Audio Content"."""
+    for make in (
+        lambda: ImageContent("", mime_type),
+        lambda: AudioContent.of(b"", mime_type) if mime_type else AudioContent("", ""),
+        lambda: ResourceContents("test://a", "text", mime_type=mime_type),
+    ):
+        with pytest.raises(ValueError, match="no MIME type"):
+            make()
+
+
+@pytest.mark.parametrize("uri", ["", "a", "/a", "../a", "test://a b", "test://{a}"])
+def test_what_is_no_uri_is_refused(uri: str) -> None:
+    """Prompts, "Embedded Resources"."""
+    with pytest.raises(ValueError, match="no absolute URI"):
+        EmbeddedResource.of(uri, "text")
+
+
+@pytest.mark.parametrize(
+    "mime_type", ["image/png", "IMAGE/svg+xml", "text/html;profile=mcp-app", "text/plain; charset=utf-8", "x/y.z-1_a"]
+)
+def test_any_mime_type_may_be_given(mime_type: str) -> None:
+    assert ResourceContents("test://a", "text", mime_type=mime_type).mime_type == mime_type
+
+
 def test_a_block_of_an_unknown_kind_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"type": "video", "data": ""}, type=ContentBlock)

@@ -1,13 +1,14 @@
 """Content blocks, and what describes them ("Tools", section "Tool Result")."""
 
 import base64
+import binascii
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from mcpfleet.protocol import media
+from mcpfleet.protocol import media, uris
 
 
 class Annotations(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -45,12 +46,15 @@ class TextContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_f
 
 
 class ImageContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="image"):
-    """An image; `data` is base64, see `of`."""
+    """An image; `data` is base64, see `of`, and anything else a `ValueError`."""
 
     data: str
     mime_type: str
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    def __post_init__(self) -> None:
+        _check(self.data, self.mime_type)
 
     @classmethod
     def of(
@@ -61,12 +65,15 @@ class ImageContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_
 
 
 class AudioContent(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="audio"):
-    """Sound; `data` is base64, see `of`."""
+    """Sound; `data` is base64, see `of`, and anything else a `ValueError`."""
 
     data: str
     mime_type: str
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    def __post_init__(self) -> None:
+        _check(self.data, self.mime_type)
 
     @classmethod
     def of(
@@ -88,6 +95,9 @@ class ResourceContents(Struct, frozen=True, omit_defaults=True, rename="camel"):
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise ValueError("a resource has either text or a blob")
+        if not uris.is_uri(self.uri):
+            raise ValueError(f"{self.uri[:128]!r} is no absolute URI")
+        _check(self.blob or "", self.mime_type)
 
     @classmethod
     def of(cls, uri: str, data: str | bytes | Path, mime_type: str | None = None) -> "ResourceContents":
@@ -135,6 +145,15 @@ class ResourceLink(Struct, frozen=True, omit_defaults=True, rename="camel", tag_
 
 
 ContentBlock = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink
+
+
+def _check(data: str, mime_type: str | None) -> None:
+    try:
+        binascii.a2b_base64(data, strict_mode=True)
+    except ValueError as error:
+        raise ValueError(f"this is no base64, which `of` makes of bytes: {error}") from None
+    if mime_type is not None and not media.is_mime_type(mime_type):
+        raise ValueError(f"{mime_type[:128]!r} is no MIME type, such as image/png")
 
 
 def _encoded(data: bytes | Path, mime_type: str | None) -> tuple[str, str]:

@@ -14,7 +14,6 @@ PENDING: Final = {
     "asking the client": 4,
     "extensions": 2,
     "multi round-trips": 31,
-    "subscriptions": 3,
     "tasks": 44,
 }
 """How many rows wait for which feature; these numbers may only go down."""

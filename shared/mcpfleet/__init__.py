@@ -16,7 +16,7 @@ from mcpfleet.errors import (
     SettingsError,
     ToolError,
 )
-from mcpfleet.protocol import forms
+from mcpfleet.protocol import apps, forms
 from mcpfleet.protocol.messages import (
     Annotations,
     AudioContent,
@@ -101,5 +101,6 @@ __all__ = [
     "ToolResultContent",
     "ToolUseContent",
     "Topic",
+    "apps",
     "forms",
 ]

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from mcpfleet import Context, Icon, RegistrationError, Server, ToolAnnotations
+from mcpfleet import Context, Icon, RegistrationError, Server, ToolAnnotations, apps
 from mcpfleet.protocol.jsontext import plain
 from mcpfleet.protocol.revisions import ALL_DATES, LATEST_LEGACY, REVISIONS, Era
 from mcpfleet.server.tool import Tool, compile_tool
@@ -212,3 +212,37 @@ def test_what_is_registered_is_declared(offer: Any, declared: dict[str, Any]) ->
     assert told == {"tools": told["tools"], "logging": {}, **declared}
     told = plain(server.initialization(LATEST_LEGACY))["capabilities"]
     assert told == {"tools": told["tools"], "logging": {}, **declared}
+
+
+def test_extensions_are_declared_as_they_were_given() -> None:
+    settings: dict[str, Any] = {"enabled": True}
+    server = Server("s", extensions={"com.example/feature": settings, **apps.EXTENSION})
+    settings["enabled"] = False
+    told = plain(server.discovery())["capabilities"]["extensions"]
+    assert told == {
+        "com.example/feature": {"enabled": True},
+        "io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]},
+    }
+    assert "extensions" not in plain(Server("s").discovery())["capabilities"]
+
+
+@pytest.mark.parametrize("identifier", ["feature", "/feature", "com.example/", "1com/x", "com..x/y", "com.example/a b"])
+def test_an_extension_has_an_identifier_with_a_prefix(identifier: str) -> None:
+    """Versioning, "Extension Negotiation"."""
+    with pytest.raises(RegistrationError, match="identifies no extension"):
+        Server("s", extensions={identifier: {}})
+
+
+@pytest.mark.parametrize("settings", [None, [], True, {"a": object()}, {"a": float("nan")}])
+def test_the_settings_of_an_extension_are_a_json_object(settings: Any) -> None:
+    with pytest.raises(RegistrationError, match="settings of the extension"):
+        Server("s", extensions={"com.example/feature": settings})
+
+
+def test_a_page_has_the_type_of_pages_unless_another_is_given() -> None:
+    server = Server("s")
+    server.resource("ui://s/page", name="page")(lambda: "<html></html>")
+    server.resource("ui://s/{name}", name="pages")(lambda name: name)
+    server.resource("ui://s/other", name="other", mime_type="text/html")(lambda: "")
+    assert [one.definition.mime_type for one in server.registry.resources] == [apps.MIME_TYPE, "text/html"]
+    assert [one.definition.mime_type for one in server.registry.templates] == [apps.MIME_TYPE]

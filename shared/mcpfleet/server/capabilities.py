@@ -1,7 +1,11 @@
 """What a server declares of itself, from what is registered ("Capabilities" of each feature)."""
 
-from typing import Final, Literal
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
+from mcpfleet.errors import RegistrationError
+from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.messages.lifecycle import ListChangedCapability, ResourcesCapability, ServerCapabilities
 from mcpfleet.server.registry import Registry
 
@@ -20,7 +24,15 @@ FEATURES: Final[dict[str, Feature]] = {
 """The feature that each method belongs to; the methods of what is not declared do not exist."""
 
 
-def capabilities(registry: Registry) -> ServerCapabilities:
+Extensions = Mapping[str, dict[str, Any]]
+"""Settings by the extension's identifier."""
+
+_LABEL: Final = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_IDENTIFIER: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+"""A name with a prefix ("Overview", section "_meta", "Key name format")."""
+
+
+def capabilities(registry: Registry, extensions: Extensions) -> ServerCapabilities:
     """All that is declared: clients hear of every change, in either era."""
     changes = ListChangedCapability(list_changed=True)
     watched = ResourcesCapability(list_changed=True, subscribe=True)
@@ -30,7 +42,22 @@ def capabilities(registry: Registry) -> ServerCapabilities:
         resources=watched if offers(registry, "resources") else None,
         completions={} if offers(registry, "completions") else None,
         logging={},
+        extensions=dict(extensions) or None,
     )
+
+
+def checked_extensions(extensions: Extensions) -> Extensions:
+    """A copy of them; `RegistrationError` for an identifier without a prefix, or settings that are no JSON object."""
+    for identifier, settings in extensions.items():
+        if not _IDENTIFIER.fullmatch(identifier):
+            raise RegistrationError(f"{identifier!r} identifies no extension, as com.example/feature does")
+        if not isinstance(settings, Mapping):
+            raise RegistrationError(f"the settings of the extension {identifier!r} must be a JSON object")
+    try:
+        copy: Extensions = jsontext.loads(jsontext.dumps(dict(extensions)))
+    except jsontext.NotJson as error:
+        raise RegistrationError(f"the settings of the extensions are not JSON: {error}") from None
+    return copy
 
 
 def offers(registry: Registry, feature: Feature) -> bool:

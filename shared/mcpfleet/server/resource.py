@@ -7,7 +7,7 @@ from typing import Any, Final, Unpack
 import msgspec
 
 from mcpfleet.errors import ArgumentsRefused, RegistrationError, ResourceNotFound
-from mcpfleet.protocol import uris
+from mcpfleet.protocol import apps, uris
 from mcpfleet.protocol.messages import resources as messages
 from mcpfleet.protocol.messages.resources import ReadResourceResult
 from mcpfleet.protocol.uris import UriTemplate
@@ -89,6 +89,8 @@ def compile_resource(
     uri = options.get("uri")
     if not isinstance(uri, str):
         raise RegistrationError(f"{options['name']}: a resource needs a URI, or a template of URIs")
+    if uri.startswith(apps.SCHEME):
+        options.setdefault("mime_type", apps.MIME_TYPE)
     where = f"resource {uri!r}"
     declared = signature.read(function, context_type, where)
     template = uris.parse(uri) if uris.is_template(uri) else None

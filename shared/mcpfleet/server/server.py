@@ -8,7 +8,7 @@ from mcpfleet.protocol.messages.content import Icon
 from mcpfleet.protocol.messages.lifecycle import DiscoverResult, Implementation, InitializeResult
 from mcpfleet.protocol.revisions import ALL_DATES, Revision
 from mcpfleet.protocol.wire import CACHEABLE, CacheHint
-from mcpfleet.server.capabilities import capabilities
+from mcpfleet.server.capabilities import Extensions, capabilities, checked_extensions
 from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
 from mcpfleet.server.dynamic import compile_lister, compile_reader
@@ -41,12 +41,14 @@ class Server:
         website_url: str | None = None,
         icons: Sequence[Icon] | None = None,
         cache: CacheHint | Mapping[str, CacheHint] = FRESH,
+        extensions: Extensions | None = None,
         switchable: bool = False,
     ) -> None:
         """`name` and `version` are what clients are told; `instructions` tell a model how to use the server.
 
         `cache` is how long what the server says stays fresh, and for whom: one hint for everything, or one a method
         (`{"tools/list": CacheHint(ttl=60, scope="public")}`). By default nothing is to be kept.
+        `extensions` are declared to clients whose revision has any: settings by identifier (`com.example/feature`).
 
         What a `switchable` server offers can be disabled and enabled while it serves (`Fleet.disable`): each list it is
         asked for then costs one look into the store.
@@ -65,6 +67,7 @@ class Server:
         self.watch_hook: MayWatch | None = None
         """What decides on who may watch what; None: everybody may watch everything."""
         self._cache = _checked_hints(cache)
+        self._extensions = checked_extensions(extensions or {})
 
     @property
     def name(self) -> str:
@@ -225,7 +228,7 @@ class Server:
         """What `server/discover` answers (MCP: server/discover)."""
         return DiscoverResult(
             supported_versions=ALL_DATES,
-            capabilities=capabilities(self.registry),
+            capabilities=capabilities(self.registry, self._extensions),
             instructions=self.instructions,
         )
 
@@ -233,7 +236,7 @@ class Server:
         """What `initialize` answers in the agreed revision (MCP: basic/lifecycle)."""
         return InitializeResult(
             protocol_version=revision.date,
-            capabilities=capabilities(self.registry),
+            capabilities=capabilities(self.registry, self._extensions),
             server_info=self.info,
             instructions=self.instructions,
         )

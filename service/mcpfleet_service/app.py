@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from base64 import b64decode
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
@@ -125,6 +126,8 @@ def _policy(settings: Settings) -> Policy:
         lease=settings.lease,
         stream_after=settings.sse_after,
         hold=settings.hold,
+        state_ttl=settings.state_ttl,
+        key_encryption_key=None if settings.key_encryption_key is None else b64decode(settings.key_encryption_key),
         retention=Retention(settings.retention, settings.retention_entries),
         max_listens=settings.max_listens,
         drain=settings.drain,

@@ -28,6 +28,7 @@ Path = Annotated[str, Meta(pattern=r"^(/|(/[A-Za-z0-9_.~-]+)+)$")]
 RedisUrl = Annotated[str, Meta(pattern=r"^(redis|rediss|unix)://.+$")]
 Seconds = Annotated[float, Meta(gt=0, le=_YEAR)]
 ServerName = Annotated[str, Meta(min_length=1, max_length=128)]
+WrappingKey = Annotated[str, Meta(pattern=r"^[A-Za-z0-9+/]{43}=$")]
 SettleOn = Annotated[str, Meta(pattern=r"^(fsync|replicas:[1-9][0-9]?)$")]
 
 
@@ -134,6 +135,23 @@ class Settings:
             unit=0.001,
         ),
     ] = 0.25
+    state_ttl: Annotated[
+        Annotated[float, Meta(gt=0, le=86_400)],
+        Variable(
+            "STATE_TTL_SECONDS",
+            "a number of seconds above 0 and at most a day",
+            "how long a modern client may take to come back with answers",
+        ),
+    ] = 300.0
+    key_encryption_key: Annotated[
+        WrappingKey | None,
+        Variable(
+            "KEY_ENCRYPTION_KEY",
+            "32 bytes in base64, such as `openssl rand -base64 32` prints",
+            "what wraps the keys that the fleet keeps in Redis",
+            secret=True,
+        ),
+    ] = field(default=None, repr=False)
     hold: Annotated[
         Delay,
         Variable("HOLD_SECONDS", DELAY, "how long results are kept while Redis is away"),

@@ -4,6 +4,7 @@
     ├── BackplaneError                the store between processes
     │   ├── Unavailable               nothing was sent
     │   │   └── InDoubt               it may have happened, or may yet
+    │   ├── KeyRefused                a key in the store that this process cannot unwrap
     │   ├── LogGap                    what follows this position is not what followed it
     │   ├── LogGone                   the log is not open
     │   ├── LogMoved                  the log ends elsewhere: `end`
@@ -50,6 +51,10 @@ class Unavailable(BackplaneError):
 
 class InDoubt(Unavailable):
     """The command may have happened, or may happen yet; only a conditional repeat or a read can tell."""
+
+
+class KeyRefused(BackplaneError):
+    """A key in the store is wrapped with another key than this process has."""
 
 
 class LogGap(BackplaneError):

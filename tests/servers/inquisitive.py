@@ -2,13 +2,25 @@
 
 import asyncio
 import os
+import secrets
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
 
-from mcpfleet import Context, QuestionFailed, Server, ToolError, forms
+from mcpfleet import (
+    Context,
+    ElicitForm,
+    ElicitResult,
+    InputRequiredResult,
+    ListRoots,
+    QuestionFailed,
+    Server,
+    ToolError,
+    forms,
+)
 from mcpfleet.errors import ClientRefused
+from mcpfleet.protocol.questions import Question
 
 server = Server("inquisitive", version="1.0.0")
 
@@ -107,3 +119,104 @@ def pid() -> int:
 def journal() -> list[str]:
     """What the tools of this very process went through; pin the request to a process."""
     return journal_entries
+
+
+@server.tool
+async def booked(ctx: Context, room: str, tag: str = "") -> dict[str, object]:
+    """Reserve in a step, then ask twice, one thing after the other."""
+
+    async def reserve() -> str:
+        journal_entries.append(f"reserved {tag}")
+        return f"{room}-{secrets.token_hex(4)}"
+
+    journal_entries.append(f"began {tag}")
+    reservation = await ctx.step("reserve", reserve)
+    name = await ctx.elicit("Who?", forms.form(name=forms.text()))
+    paid = await ctx.elicit("Pay?", forms.form(paid=forms.yes_no()))
+    return {"reservation": reservation, "name": name.content, "paid": paid.content}
+
+
+@server.tool
+async def branches(ctx: Context) -> list[str]:
+    """Ask in two branches, of which one takes its time and the other asks twice."""
+
+    async def quick() -> str:
+        first = await ctx.elicit("quick 1", forms.form(a=forms.text()))
+        second = await ctx.elicit("quick 2", forms.form(a=forms.text()))
+        return f"{first.content} {second.content}"
+
+    async def slow() -> str:
+        await asyncio.sleep(0.05)
+        return str((await ctx.elicit("slow", forms.form(a=forms.text()))).content)
+
+    return list(await asyncio.gather(quick(), slow()))
+
+
+@server.tool
+async def fickle(ctx: Context) -> str:
+    """Ask something else each time."""
+    await ctx.elicit(f"Is it {secrets.token_hex(4)}?", forms.form(a=forms.text()))
+    return "answered"
+
+
+@server.tool
+async def deaf(ctx: Context) -> str:
+    """Take no notice of being cancelled."""
+    try:
+        await ctx.elicit("Who?", forms.form(name=forms.text()))
+    except asyncio.CancelledError:
+        return "went on"
+    return "answered"
+
+
+@server.tool
+async def hoarder(ctx: Context) -> str:
+    """Keep more than a state can carry."""
+    await ctx.step("much", lambda: "x" * 100_000)
+    await ctx.elicit("Who?", forms.form(name=forms.text()))
+    return "answered"
+
+
+@server.tool
+async def by_hand(ctx: Context) -> str | InputRequiredResult:
+    """Speak of rounds itself, with a key of its own and without a state."""
+    answer = ctx.input_response("user_name", ElicitResult)
+    if answer is None:
+        question = ElicitForm(message="Who?", requested_schema=forms.form(name=forms.text()))
+        return InputRequiredResult(input_requests={"user_name": question})
+    return f"Hello, {(answer.content or {}).get('name')}!"
+
+
+@server.tool
+async def stepwise(ctx: Context) -> str | InputRequiredResult:
+    """Speak of rounds itself, with a state that counts them."""
+    done = 0 if ctx.request_state is None else int(ctx.request_state)
+    if done == 3:
+        return f"after {done} rounds: {sorted(ctx.input_responses)}"
+    wanted: dict[str, Question] = {"client_roots": ListRoots()}
+    if "elicitation" in ctx.client_capabilities:
+        wanted["step"] = ElicitForm(message=f"Step {done}?", requested_schema=forms.form(a=forms.text()))
+    return InputRequiredResult(input_requests=wanted, request_state=str(done + 1))
+
+
+@server.tool
+async def restless(ctx: Context) -> InputRequiredResult:
+    """Ask without end."""
+    return InputRequiredResult(request_state="again")
+
+
+@server.prompt
+async def about(ctx: Context) -> str | InputRequiredResult:
+    """Ask what to talk about."""
+    answer = ctx.input_response("user_context", ElicitResult)
+    if answer is None:
+        question = ElicitForm(message="About what?", requested_schema=forms.form(topic=forms.text()))
+        return InputRequiredResult(input_requests={"user_context": question})
+    return f"Let us talk about {(answer.content or {}).get('topic')}."
+
+
+@server.resource("secret://{name}")
+async def secret(name: str, ctx: Context) -> str:
+    """Ask whether it may be read."""
+    allowed = await ctx.elicit(f"Show {name}?", forms.form(allow=forms.yes_no()))
+    return f"{name} is {'shown' if (allowed.content or {}).get('allow') else 'hidden'}"

@@ -4,6 +4,7 @@ Legacy revisions have these as requests of the server's own, the modern one as p
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +23,19 @@ from mcpfleet.protocol.revisions import Revision
 Question = ElicitForm | ElicitUrl | CreateMessage | ListRoots
 
 Kind = TypeVar("Kind", ElicitResult, CreateMessageResult, ListRootsResult)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRequiredResult:
+    """What a handler returns that speaks of rounds itself: questions by keys of its own, and what it wants to find
+    again on the retry (basic/patterns/mrtr). `ValueError` if it has neither."""
+
+    input_requests: Mapping[str, Question] = field(default_factory=dict)
+    request_state: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.input_requests and self.request_state is None:
+            raise ValueError("an input required result has input requests, or a state, or both")
 
 
 class NoAnswer(ValueError):

@@ -10,7 +10,7 @@ comes, so exactly one of them is taken.
 import asyncio
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,11 +23,11 @@ from mcpfleet.server import cancellation
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.cancellation import Cancellations
 from mcpfleet.server.delivery import server_stopped
-from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.exchange import Exchange, Record
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
+from mcpfleet.server.rounds import Rounds
 from mcpfleet.server.sessions import Session, Sessions
 from mcpfleet.server.signals import Cancel, HungUp, Resumed, Signals
 from mcpfleet.server.streams import CallEnded, CallStream
@@ -46,7 +46,7 @@ class Means:
     sessions: Sessions
     signals: Signals
     cancellations: Cancellations
-    dispatcher: Dispatcher
+    rounds: Rounds
     replies: Replies
     questions: Questions
 
@@ -130,6 +130,10 @@ class Call:
         with suppress(LogGone, Unavailable):  # the session has ended, or a connection to another process stays
             await self._means.signals.send(self._session, HungUp(self.stream.exchange.id, retry_ms))
 
+    async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do it: a call of a session runs once, from its beginning to its end."""
+        return await work()
+
     def revoke(self, last_words: bytes | None = None) -> None:
         """End the call now, with these words in place of its result (None: no response); too late is no harm.
 
@@ -167,7 +171,7 @@ class Call:
         if self._ended:
             return
         try:
-            outcome = await self._means.dispatcher.serve(self.request, self._caller, self)
+            outcome = await self._means.rounds.serve(self.request, self._caller, self)
         except asyncio.CancelledError:
             if not self._ended or self._runner is None or self._runner.uncancel():
                 raise

@@ -7,8 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpfleet.errors import RegistrationError
+from mcpfleet.protocol.questions import InputRequiredResult
 from mcpfleet.server.signature import Signature
 from mcpfleet.server.threads import Threads
+
+
+class InputRequired(Exception):
+    """A function has not returned a result, but what it must be told before it has one.
+
+    It stays inside the engine: it passes by all that makes results of what functions return.
+    """
+
+    def __init__(self, wanted: InputRequiredResult) -> None:
+        super().__init__("input required")
+        self.wanted = wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +54,15 @@ class Callee:
     async def call(self, keywords: Mapping[str, Any], context: object, threads: Threads) -> Any:
         """Call the function, after those that it depends on, and return what it returns.
 
-        Raises `Overloaded`, and whatever the functions raise. One that tries to end the process only fails.
+        Raises `InputRequired`, `Overloaded`, and whatever the functions raise. One that tries to end the process only
+        fails.
         """
+        value = await self._provided(keywords, context, threads)
+        if isinstance(value, InputRequiredResult):
+            raise InputRequired(value)
+        return value
+
+    async def _provided(self, keywords: Mapping[str, Any], context: object, threads: Threads) -> Any:
         if not self.dependencies:
             given = {**keywords, **dict.fromkeys(self.contexts, context)} if self.contexts else keywords
             return await self.run(given, threads)

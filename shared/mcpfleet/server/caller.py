@@ -25,6 +25,10 @@ class Caller:
     request_id: RequestId | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     """The request's `_meta`, as it came."""
+    input_responses: Mapping[str, Any] = field(default_factory=dict)
+    """What the client answers in this round, by key, as it came."""
+    request_state: str | None = None
+    """What the handler wanted to find again in this round."""
 
     @property
     def progress_token(self) -> RequestId | None:

@@ -1,17 +1,20 @@
 """What a tool sees of the request that it serves."""
 
+import inspect
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar, overload
 
-from mcpfleet.errors import Cancelled
+from mcpfleet.errors import Cancelled, ProtocolError
+from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.jsonrpc import RequestId
+from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, RequestId
 from mcpfleet.protocol.messages.elicitation import Action
 from mcpfleet.protocol.messages.roots import Root
 from mcpfleet.protocol.messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
 from mcpfleet.protocol.messages.tools import Tool
+from mcpfleet.protocol.questions import Kind, NoAnswer, read
 from mcpfleet.protocol.revisions import Era
 from mcpfleet.server.asking import Asking, Turn
 from mcpfleet.server.auth import Principal
@@ -19,6 +22,7 @@ from mcpfleet.server.caller import Caller
 from mcpfleet.server.elicitation import Elicited
 from mcpfleet.server.fleet import NOBODY, Fleet
 from mcpfleet.server.outlet import Outlet
+from mcpfleet.server.shapes import to_json
 
 T = TypeVar("T")
 
@@ -94,6 +98,24 @@ class Context:
     def era(self) -> Era:
         """How the client introduces itself: by a handshake, or on every request."""
         return self._caller.revision.era
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """What the client answers to an `InputRequiredResult`, by its keys, as it came and unchecked."""
+        return self._caller.input_responses
+
+    @property
+    def request_state(self) -> str | None:
+        """The `request_state` of the `InputRequiredResult` that this request is the retry of; it was kept sealed."""
+        return self._caller.request_state
+
+    def input_response(self, key: str, kind: type[Kind]) -> Kind | None:
+        """The answer under this key, if there is one; `ProtocolError` if it is none of that kind."""
+        answer = self._caller.input_responses.get(key)
+        try:
+            return None if answer is None else read(kind, answer)
+        except NoAnswer as error:
+            raise ProtocolError(INVALID_PARAMS, f"params.inputResponses.{key[:128]}: {error}") from None
 
     @property
     def cancelled(self) -> bool:
@@ -212,6 +234,22 @@ class Context:
     async def list_roots(self, *, timeout: float | None = None) -> tuple[Root, ...]:
         """The directories that the client works on (MCP: client/roots); never trust them without a look."""
         return await self._asking.roots(timeout)
+
+    async def step(self, name: str, function: Callable[[], Any]) -> Any:
+        """Call the function, or return what it came to in an earlier round of this request.
+
+        A modern client is asked by ending the request, and its retry runs the handler again from its beginning: what
+        must not be done twice, and what must come out the same, belongs into a step. The name is unique in the handler.
+        The value is given back as plain JSON values; `NotJson` if it has none.
+        """
+
+        async def work() -> Any:
+            value = function()
+            if inspect.isawaitable(value):
+                value = await value
+            return jsontext.loads(jsontext.dumps(to_json(value)))
+
+        return await self._outlet.step(name, work)
 
     async def ping(self, *, timeout: float | None = None) -> None:
         """Return when the client has answered a ping (MCP: basic/utilities/ping), which only sessions have."""

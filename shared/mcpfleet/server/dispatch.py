@@ -12,6 +12,7 @@ from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_P
 from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult
 from mcpfleet.protocol.revisions import Era
+from mcpfleet.server.callee import InputRequired
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.capabilities import FEATURES, offers
 from mcpfleet.server.context import Context
@@ -123,6 +124,8 @@ class Dispatcher:
         try:
             async with deadline:
                 result = await operation.work()
+        except InputRequired as asked:
+            return Success({}, input_required=asked.wanted)
         except TimeoutError:
             if not deadline.expired():
                 raise

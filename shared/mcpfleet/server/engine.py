@@ -10,6 +10,7 @@ import msgspec
 
 from mcpfleet.backplane.background import background
 from mcpfleet.backplane.base import Backplane
+from mcpfleet.backplane.keyring import Keyring
 from mcpfleet.backplane.leases import Keeper
 from mcpfleet.backplane.pulse import Beat, Pulse
 from mcpfleet.errors import BackplaneError, Unavailable
@@ -45,8 +46,11 @@ from mcpfleet.server.policy import Policy
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
+from mcpfleet.server.requeststate import RequestStates
+from mcpfleet.server.rounds import Rounds
 from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Sessions
+from mcpfleet.server.shim import Shim
 from mcpfleet.server.signals import Signals
 from mcpfleet.server.standalone import Standalone
 from mcpfleet.server.subscriptions import Subscriptions
@@ -76,12 +80,15 @@ class Engine:
             server, self._threads, self.fleet, page_size=self._policy.page_size, switches=self._switches
         )
         replies = Replies(msgspec.to_builtins(server.info))
-        self._modern = Modern(dispatcher, Listening(server, process, self._watches, replies), replies)
+        self._keyring = Keyring(backplane, wrapping=self._policy.key_encryption_key)
+        states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
+        rounds = Rounds(dispatcher, Shim(dispatcher, server.input_required_legacy_shim), states, self._policy)
+        self._modern = Modern(rounds, Listening(server, process, self._watches, replies), replies)
         sessions = Sessions(process)
         signals = Signals(process, sessions)
         cancellations = Cancellations(process, signals)
         questions = Questions(process)
-        self._calls = Calls(Means(process, sessions, signals, cancellations, dispatcher, replies, questions))
+        self._calls = Calls(Means(process, sessions, signals, cancellations, rounds, replies, questions))
         subscriptions = Subscriptions(process, self._events)
         subscribing = Subscribing(server, subscriptions)
         requests = Requests(process, sessions, signals, subscribing, self._calls, replies)
@@ -123,7 +130,14 @@ class Engine:
         block is left by an exception they are cancelled at once. A part of the engine that dies cancels the block and
         is raised from it, in a group: this process can then serve no more.
         """
-        endless = [self._keeper.run(), self._pulse.run(), self._feed.run(), self._watches.run(), self._calls.run()]
+        endless = [
+            self._keeper.run(),
+            self._pulse.run(),
+            self._feed.run(),
+            self._watches.run(),
+            self._calls.run(),
+            self._keyring.run(),
+        ]
         if self.server.switchable:
             endless.append(self._switches.run())
         try:

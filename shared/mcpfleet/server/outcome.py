@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR
+from mcpfleet.protocol.questions import InputRequiredResult
 from mcpfleet.protocol.wire import CacheHint, Result
 
 
@@ -17,6 +18,8 @@ class Success:
     """How long it may be cached, where the method's results are cacheable."""
     output_schema: Mapping[str, Any] | None = None
     """The called tool's."""
+    input_required: InputRequiredResult | None = None
+    """What the handler must be told before it has a result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """How to talk back to the client while its request runs."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from mcpfleet.errors import CannotAsk
@@ -32,6 +32,10 @@ class Outlet(Protocol):
         """
         ...
 
+    async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """What the work comes to; where a request is served in several rounds, it is done in one of them only."""
+        ...
+
 
 class Silent:
     """For requests whose response has no room for anything else: notifications are dropped, and questions fail."""
@@ -45,3 +49,7 @@ class Silent:
 
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: there is no stream."""
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do it: there is one round only."""
+        return await work()

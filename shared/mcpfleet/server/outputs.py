@@ -5,6 +5,7 @@ text beside it for clients that read only content. Its schema comes from the ret
 value itself, whatever it is; revisions that know objects only are served by `protocol.wire`.
 """
 
+import typing
 from types import NoneType
 from typing import Any, Final, Never, NoReturn, get_args
 
@@ -14,6 +15,7 @@ from mcpfleet.errors import OutputRefused, ToolError
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.messages.content import ContentBlock, TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult
+from mcpfleet.protocol.questions import InputRequiredResult
 from mcpfleet.server.derived import describe, document
 from mcpfleet.server.hints import members
 from mcpfleet.server.schema import Schema
@@ -98,7 +100,9 @@ class Output:
 
 def from_hint(hint: Any, where: str) -> Output:
     """The output that a return annotation declares; `RegistrationError` if no schema can be made of it."""
-    kinds = members(hint)
+    kinds = tuple(kind for kind in members(hint) if kind is not InputRequiredResult)
+    if len(kinds) < len(members(hint)):  # it is no output, but what comes before one
+        hint = typing.Union[kinds] if kinds else Any  # noqa: UP007 - its members are known only now
     if any(map(_is_content, kinds)):
         return Output(None, of_blocks=True)
     if all(map(_is_undeclared, kinds)):

@@ -19,6 +19,12 @@ class Policy:
     """How long a legacy call may run before its response becomes a stream."""
     answer_within: float = 600.0
     """How long a client may take to answer a question, unless the question says otherwise."""
+    state_ttl: float = 300.0
+    """How long a modern client may take to come back with answers, unless a question says otherwise; a day at most."""
+    replay_within: float = 5.0
+    """How long a handler may take to ask again what it asked in earlier rounds, before it counts as another one."""
+    key_encryption_key: bytes | None = field(default=None, repr=False)
+    """The key of 32 bytes that wraps the keys of the fleet in the store."""
     hold: float = 60.0
     """How long a finished call keeps its result while the store is away."""
     retention: Retention = field(default_factory=Retention)

@@ -43,6 +43,8 @@ class Server:
         cache: CacheHint | Mapping[str, CacheHint] = FRESH,
         extensions: Extensions | None = None,
         switchable: bool = False,
+        single_use_state: bool = False,
+        input_required_legacy_shim: bool = True,
     ) -> None:
         """`name` and `version` are what clients are told; `instructions` tell a model how to use the server.
 
@@ -52,6 +54,10 @@ class Server:
 
         What a `switchable` server offers can be disabled and enabled while it serves (`Fleet.disable`): each list it is
         asked for then costs one look into the store.
+
+        With `single_use_state` each `requestState` is accepted once only, on whatever process: a client that loses the
+        response to a retry must begin again. For legacy clients an `InputRequiredResult` is fulfilled by real requests,
+        unless `input_required_legacy_shim` is False: then it is refused.
         """
         self.info = Implementation(
             name=name,
@@ -62,6 +68,8 @@ class Server:
             icons=None if icons is None else tuple(icons),
         )
         self.instructions = instructions
+        self.single_use_state = single_use_state
+        self.input_required_legacy_shim = input_required_legacy_shim
         self.registry = Registry()
         self.switchable = switchable
         self.watch_hook: MayWatch | None = None

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from mcpfleet.errors import CannotAsk, Unavailable
@@ -13,12 +13,12 @@ from mcpfleet.protocol.jsonrpc import Request, encode_notification
 from mcpfleet.protocol.wire import renumber
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
-from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.eras.listening import LISTEN, Listening
 from mcpfleet.server.outcome import STOPPED, STORE_AWAY, Outcome, Refusal
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.peer import EVENT_STREAM, JSON, Answer, Peer
 from mcpfleet.server.reply import Replies
+from mcpfleet.server.rounds import Rounds
 
 log = logging.getLogger("mcpfleet.modern")
 
@@ -29,8 +29,8 @@ MAX_NOTIFICATIONS: Final = 1000
 class Modern:
     """Serves modern requests; keeps nothing between two of them and asks no store."""
 
-    def __init__(self, dispatcher: Dispatcher, listening: Listening, replies: Replies) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, rounds: Rounds, listening: Listening, replies: Replies) -> None:
+        self._rounds = rounds
         self._listening = listening
         self._replies = replies
         self._running: set[asyncio.Task[Any]] = set()
@@ -71,7 +71,7 @@ class Modern:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._running.add(task)
         try:
-            return await self._dispatcher.serve(request, caller, outlet)
+            return await self._rounds.serve(request, caller, outlet)
         except asyncio.CancelledError:
             if not self._stopped or task.uncancel():
                 raise
@@ -104,8 +104,12 @@ class Response:
             await self._peer.send(frame)
 
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
-        """Fail."""
-        raise CannotAsk("Questions cannot be asked in this protocol version yet.")
+        """Fail: a question ends the request, so it never comes here."""
+        raise CannotAsk("A response carries no questions in this protocol version.")
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do it."""
+        return await work()
 
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: who closes this response has cancelled its request."""

@@ -5,7 +5,7 @@ known of its client, and there is no way to reach the client but the request's o
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -116,6 +116,10 @@ class OneWay:
 
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: without sessions no stream is taken up again."""
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do it: there is one round only."""
+        return await work()
 
 
 def _without_sessions(capabilities: ServerCapabilities) -> ServerCapabilities:

@@ -1,0 +1,131 @@
+"""Requests that take several rounds, each of which any process can serve (basic/patterns/mrtr)."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mcpfleet.errors import MissingCapability, ProtocolError
+from mcpfleet.protocol import jsontext
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Request
+from mcpfleet.protocol.questions import InputRequiredResult, missing, written
+from mcpfleet.server.caller import Caller
+from mcpfleet.server.dispatch import Dispatcher
+from mcpfleet.server.outcome import STOPPED, Outcome, Refusal, Success
+from mcpfleet.server.outlet import Outlet
+from mcpfleet.server.policy import Policy
+from mcpfleet.server.requeststate import RequestStates, StateTooLarge
+from mcpfleet.server.round import Memory, Requests, Round
+from mcpfleet.server.shim import Shim
+
+MAX_DEPTH: Final = 256
+"""Of what is sealed, which was checked when it came."""
+
+log = logging.getLogger("mcpfleet.rounds")
+
+ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""The methods whose results may ask for input ("Supported Requests")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Serves each round, and seals what the next one must know."""
+
+    dispatcher: Dispatcher
+    shim: Shim
+    states: RequestStates
+    policy: Policy
+
+    async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
+        """The outcome of this round: a result, an error, or what the client is asked for.
+
+        Legacy revisions have one round only, in which questions are requests. Raises `Unavailable` if the store must be
+        asked for a key and cannot, and nothing else but cancellation.
+        """
+        if caller.revision.server_requests:
+            return await self.shim.serve(request, caller, outlet)
+        try:
+            memory, given = await self._told(request, caller)
+        except ProtocolError as error:
+            return Refusal(error.code, error.message, error.data)
+        caller = replace(caller, input_responses=given, request_state=memory.state)
+        patience = self.policy.replay_within
+        round_ = Round(outlet, memory, given, may_ask=request.method in ASKING, patience=patience)
+        outcome = await self._run(request, caller, round_)
+        if round_.diverged:
+            return _failed(request, "the handler asked its client something else than before")
+        if round_.suspended:
+            return await self._ask(request, caller, round_, round_.open, round_.outcome)
+        if isinstance(outcome, Success) and outcome.input_required is not None:
+            return await self._ask_for(request, caller, round_, outcome.input_required)
+        return outcome
+
+    async def _told(self, request: Request, caller: Caller) -> tuple[Memory, Mapping[str, Any]]:
+        """What earlier rounds have come to, and what the client answers now."""
+        if request.method not in ASKING:
+            return Memory(), {}
+        given = request.params.get("inputResponses", {})
+        if not isinstance(given, dict) or not all(isinstance(answer, dict) for answer in given.values()):
+            raise ProtocolError(INVALID_PARAMS, "params.inputResponses must be an object of objects")
+        if "requestState" not in request.params:
+            return Memory(), given
+        data = await self.states.open(request, caller, request.params["requestState"])
+        kept = jsontext.loads(data, max_depth=MAX_DEPTH)
+        return Memory(frozenset(kept["asked"]), kept["answers"], kept["steps"], kept["state"]), given
+
+    async def _run(self, request: Request, caller: Caller, round_: Round) -> Outcome:
+        """The handler's outcome, which means nothing if it was cancelled because it asked."""
+        task = asyncio.current_task()
+        try:
+            outcome = await self.dispatcher.serve(request, caller, round_)
+            if round_.suspended and task is not None:  # the handler took no notice of being cancelled
+                task.uncancel()
+            return outcome
+        except asyncio.CancelledError:
+            if not round_.suspended or task is None or task.uncancel():
+                raise
+            return STOPPED
+        finally:
+            round_.close()
+
+    async def _ask_for(self, request: Request, caller: Caller, round_: Round, wanted: InputRequiredResult) -> Outcome:
+        """What a handler that speaks of rounds itself wants asked, if the client can be asked that."""
+        if request.method not in ASKING:
+            return _failed(request, "this method's result cannot ask for input")
+        requests: Requests = {}
+        for key, question in wanted.input_requests.items():
+            lacking = missing(question, caller.capabilities, caller.revision)
+            if lacking:
+                error = MissingCapability(lacking)
+                return Refusal(error.code, error.message, error.data)
+            method, params = written(question, caller.revision)
+            requests[key] = {"method": method, "params": params}
+        return await self._ask(request, caller, round_, requests, replace(round_.outcome, state=wanted.request_state))
+
+    async def _ask(
+        self, request: Request, caller: Caller, round_: Round, requests: Requests, memory: Memory
+    ) -> Outcome:
+        result: dict[str, Any] = {"resultType": "input_required"}
+        if requests:
+            result["inputRequests"] = requests
+        if memory:
+            kept = {
+                "asked": sorted(memory.asked),
+                "answers": memory.answers,
+                "steps": memory.steps,
+                "state": memory.state,
+            }
+            ttl = max(self.policy.state_ttl, round_.longest)
+            try:
+                result["requestState"] = await self.states.seal(request, caller, jsontext.dumps(kept), ttl=ttl)
+            except StateTooLarge as error:
+                return _failed(request, str(error))
+        return Success(result)
+
+
+def _failed(request: Request, why: str) -> Refusal:
+    correlation = secrets.token_hex(8)
+    log.error("%s failed: %s; correlation id %s", request.method, why, correlation)
+    return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})

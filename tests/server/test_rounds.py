@@ -1,0 +1,109 @@
+"""Modern requests of several rounds, on processes that fail and a store that goes away (basic/patterns/mrtr)."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from mcpfleet import Context, Principal, Server, forms
+from tests.server.wire import Got, Json, Node
+from tests.server.world import PATIENT, World
+
+ABLE: Json = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "sampling": {}}}
+FORM = forms.form(name=forms.text())
+
+
+def asking(**options: Any) -> Server:
+    """A server with a tool that asks."""
+    server = Server("asking", version="1", **options)
+
+    @server.tool
+    async def greet(ctx: Context) -> str:
+        answer = await ctx.elicit("Who?", FORM)
+        return f"{answer.action} {answer.content}"
+
+    @server.tool
+    async def detour(ctx: Context) -> str:
+        first = await ctx.step("first", lambda: server.name)
+        if first == "asking":
+            server_asks.append("once")
+        if len(server_asks) == 1:
+            await ctx.elicit("Who?", FORM)
+        await ctx.elicit("Which?", FORM)
+        return "done"
+
+    server_asks: list[str] = []
+    return server
+
+
+def ask(node: Node, tool: str = "greet", principal: Principal | None = None, **params: Any) -> Any:
+    return node.modern("tools/call", {"name": tool, **params}, meta=ABLE, principal=principal)
+
+
+def answered(got: Got) -> Json:
+    """The params of the retry that answers everything."""
+    answers = {key: {"action": "accept", "content": {"name": "Ada"}} for key in got.result["inputRequests"]}
+    return {"inputResponses": answers, "requestState": got.result["requestState"]}
+
+
+async def test_any_process_goes_on_and_quick_calls_before_it_have_asked_the_store_nothing(world: World) -> None:
+    here, there = await world.node(PATIENT, asking()), await world.node(PATIENT, asking())
+    asked = await ask(here).got()
+    assert (await ask(there, **answered(asked)).got()).text == "accept {'name': 'Ada'}"
+    known = len([verb for verb in world.links[there].verbs if "keyring" in verb])
+    assert (await ask(there, **answered(asked)).got()).text == "accept {'name': 'Ada'}"
+    assert len([verb for verb in world.links[there].verbs if "keyring" in verb]) == known, "the key is known by now"
+
+
+async def test_a_process_that_cannot_ask_for_the_key_says_503_and_never_invalid(world: World) -> None:
+    here, there = await world.node(PATIENT, asking()), await world.node(PATIENT, asking())
+    asked = await ask(here).got()
+    world.links[there].away = True
+    got = await ask(there, **answered(asked)).got()
+    assert (got.status, got.headers["Retry-After"], got.reason) == (503, "1", "store_unavailable")
+    assert (await ask(here, **answered(asked)).got()).text == "accept {'name': 'Ada'}"
+    world.links[there].away = False
+    assert (await ask(there, **answered(asked)).got()).text == "accept {'name': 'Ada'}"
+
+
+async def test_a_question_that_cannot_be_sealed_is_503(world: World) -> None:
+    node = await world.node(PATIENT, asking())
+    world.links[node].away = True
+    got = await ask(node).got()
+    assert (got.status, got.reason) == (503, "store_unavailable")
+
+
+async def test_another_principal_cannot_go_on(memory: World) -> None:
+    node = await memory.node(PATIENT, asking())
+    asked = await ask(node, principal=Principal("ada")).got()
+    for other in (None, Principal("eve")):
+        got = await ask(node, principal=other, **answered(asked)).got()
+        assert (got.status, got.error["code"]) == (400, -32602)
+    assert (await ask(node, principal=Principal("ada"), **answered(asked)).got()).text == "accept {'name': 'Ada'}"
+
+
+async def test_a_state_for_one_use_is_accepted_once_by_the_whole_fleet(world: World) -> None:
+    nodes = [await world.node(PATIENT, asking(single_use_state=True)) for _ in range(2)]
+    asked = await ask(nodes[0]).got()
+    answers = await asyncio.gather(*(ask(nodes[turn % 2], **answered(asked)).got() for turn in range(6)))
+    assert sorted(got.status for got in answers) == [200, *[400] * 5]
+    assert {got.error["message"] for got in answers if got.status == 400} == {"Invalid or expired requestState"}
+
+
+async def test_a_handler_that_asks_another_question_than_before_is_refused(memory: World) -> None:
+    node = await memory.node(replace(PATIENT, replay_within=0.05), asking())
+    asked = await ask(node, "detour").got()
+    got = await ask(node, "detour", **answered(asked)).got()
+    assert got.error["code"] == -32603
+
+
+async def test_the_client_that_leaves_before_the_question_is_out_leaves_nothing(memory: World) -> None:
+    node = await memory.node(PATIENT, asking())
+    flight = ask(node)
+    await flight.cut()
+    assert (await ask(node).got()).result["resultType"] == "input_required"
+
+
+async def test_methods_whose_results_cannot_ask_ignore_what_belongs_to_rounds(memory: World) -> None:
+    node = await memory.node(PATIENT, asking())
+    got = await node.modern("tools/list", {"requestState": "x", "inputResponses": 1}, meta=ABLE).got()
+    assert got.result["resultType"] == "complete"

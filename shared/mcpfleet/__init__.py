@@ -61,6 +61,7 @@ from mcpfleet.server.prompt import Prompt
 from mcpfleet.server.server import Server
 from mcpfleet.server.tool import Tool
 from mcpfleet.server.topics import Topic
+from mcpfleet.server.visits import UrlElicitationRequired
 
 __all__ = [
     "Annotations",
@@ -115,6 +116,7 @@ __all__ = [
     "ToolResultContent",
     "ToolUseContent",
     "Topic",
+    "UrlElicitationRequired",
     "apps",
     "forms",
 ]

@@ -12,11 +12,13 @@ from mcpfleet import (
     Context,
     ElicitForm,
     ElicitResult,
+    ElicitUrl,
     InputRequiredResult,
     ListRoots,
     QuestionFailed,
     Server,
     ToolError,
+    UrlElicitationRequired,
     forms,
 )
 from mcpfleet.errors import ClientRefused
@@ -220,3 +222,21 @@ async def secret(name: str, ctx: Context) -> str:
     """Ask whether it may be read."""
     allowed = await ctx.elicit(f"Show {name}?", forms.form(allow=forms.yes_no()))
     return f"{name} is {'shown' if (allowed.content or {}).get('allow') else 'hidden'}"
+
+
+@server.tool
+async def pay(ctx: Context) -> str:
+    """Send the user to a page, and say when that is done."""
+    action = await ctx.elicit_url("Pay, please", "https://example.com/pay", elicitation_id="e-1")
+    await ctx.complete_elicitation("e-1")
+    return action
+
+
+@server.tool
+async def connect(ctx: Context) -> str:
+    """Demand a visit first; a modern client's word that the user agreed is enough here."""
+    if not ctx.input_responses:
+        raise UrlElicitationRequired(ElicitUrl(message="Sign in", url="https://example.com/connect"))
+    if any(answer.get("action") != "accept" for answer in ctx.input_responses.values()):
+        raise UrlElicitationRequired(ElicitUrl(message="Sign in", url="https://example.com/connect"))
+    return "connected"

@@ -19,6 +19,7 @@ from mcpfleet.server.policy import Policy
 from mcpfleet.server.requeststate import RequestStates, StateTooLarge
 from mcpfleet.server.round import Memory, Requests, Round
 from mcpfleet.server.shim import Shim
+from mcpfleet.server.visits import shown
 
 MAX_DEPTH: Final = 256
 """Of what is sealed, which was checked when it came."""
@@ -45,7 +46,7 @@ class Rounds:
         asked for a key and cannot, and nothing else but cancellation.
         """
         if caller.revision.server_requests:
-            return await self.shim.serve(request, caller, outlet)
+            return shown(await self.shim.serve(request, caller, outlet), caller, {})
         try:
             memory, given = await self._told(request, caller)
         except ProtocolError as error:
@@ -53,7 +54,7 @@ class Rounds:
         caller = replace(caller, input_responses=given, request_state=memory.state)
         patience = self.policy.replay_within
         round_ = Round(outlet, memory, given, may_ask=request.method in ASKING, patience=patience)
-        outcome = await self._run(request, caller, round_)
+        outcome = shown(await self._run(request, caller, round_), caller, given)
         if round_.diverged:
             return _failed(request, "the handler asked its client something else than before")
         if round_.suspended:

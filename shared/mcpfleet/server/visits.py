@@ -1,0 +1,58 @@
+"""Pages that a user must visit before a request can be served ("Elicitation", section "URL Elicitation Required")."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mcpfleet.errors import MissingCapability, ProtocolError
+from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED
+from mcpfleet.protocol.messages.elicitation import ElicitUrl
+from mcpfleet.protocol.questions import InputRequiredResult, missing
+from mcpfleet.server.caller import Caller
+from mcpfleet.server.outcome import Outcome, Refusal, Success
+
+
+class UrlElicitationRequired(ProtocolError):
+    """Raised by a handler that cannot go on before the user has visited these pages; the client then tries again.
+
+    The revision that has an error for it gets that error. A modern client is asked to have them visited, and told off
+    if the user declined; a client that cannot be sent to a page is told what it lacks.
+    """
+
+    def __init__(self, *pages: ElicitUrl, message: str = "The user must visit a page first") -> None:
+        """`ValueError` without a page; one without an `elicitation_id` gets one."""
+        if not pages:
+            raise ValueError("at least one page is required")
+        named = [
+            page if page.elicitation_id else msgspec.structs.replace(page, elicitation_id=secrets.token_hex(16))
+            for page in pages
+        ]
+        super().__init__(URL_ELICITATION_REQUIRED, message, {"elicitations": msgspec.to_builtins(named)})
+
+
+def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome:
+    """The outcome as the client's revision has it, if it is that pages are to be visited; any other as it is.
+
+    `given` is what a modern client answers in this round.
+    """
+    if not isinstance(outcome, Refusal) or outcome.code != URL_ELICITATION_REQUIRED:
+        return outcome
+    pages = msgspec.convert(outcome.data["elicitations"], list[ElicitUrl])
+    lacking = missing(pages[0], caller.capabilities, caller.revision)
+    if lacking:
+        error = MissingCapability(lacking)
+        return Refusal(error.code, error.message, error.data)
+    if caller.revision.server_requests:
+        return outcome
+    keyed = {_key(page): page for page in pages}
+    if any(given.get(key, {}).get("action", "accept") != "accept" for key in keyed):
+        return Refusal(INVALID_REQUEST, "The user did not visit the page", {"reason": "declined"})
+    return Success({}, input_required=InputRequiredResult(input_requests=keyed))
+
+
+def _key(page: ElicitUrl) -> str:
+    """The same for the same page in every round."""
+    return "page-" + hashlib.blake2b(page.url.encode(), digest_size=9).hexdigest()

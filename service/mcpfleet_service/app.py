@@ -4,26 +4,23 @@ import hashlib
 import os
 import re
 from base64 import b64decode
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import Any
 
 from fastapi import FastAPI
 
 from mcpfleet import Server
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.memory import MemoryBackplane
-from mcpfleet.protocol.inbound import Limits
-from mcpfleet.protocol.revisions import ASSUMED
 from mcpfleet.server.auth import Authenticate
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.policy import Policy
-from mcpfleet_service.endpoint import Endpoint
+from mcpfleet_service.doors import Doors, endpoints
+from mcpfleet_service.endpoint import Endpoint, Sort
 from mcpfleet_service.guards import Guard
 from mcpfleet_service.health import health
 from mcpfleet_service.life import Life
-from mcpfleet_service.responses import Receive, Send
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.target import find_server, named
 
@@ -66,31 +63,20 @@ def create_app(
     )
     app.state.fleet = Fleet(life.publish, life.switch)
     app.include_router(health(life))
-    endpoint = Endpoint(
-        lambda: life.engine,
-        Guard(settings.allowed_hosts, settings.allowed_origins),
-        authenticate,
-        max_body=settings.max_body,
-        limits=_limits(settings),
-        keepalive=settings.keepalive,
-    )
-    app.add_middleware(_Door, endpoint=endpoint, path=settings.path)
+    guard = Guard(settings.allowed_hosts, settings.allowed_origins)
+
+    def endpoint(sort: Sort) -> Endpoint:
+        return Endpoint(
+            lambda: life.engine,
+            guard,
+            authenticate,
+            max_body=settings.max_body,
+            keepalive=settings.keepalive,
+            sort=sort,
+        )
+
+    app.add_middleware(Doors, endpoints=endpoints(settings, endpoint))
     return app
-
-
-class _Door:
-    """Hands requests to the MCP endpoint before the web framework looks at them; everything else goes on."""
-
-    def __init__(self, app: Any, *, endpoint: Endpoint, path: str) -> None:
-        self._app = app
-        self._endpoint = endpoint
-        self._paths = frozenset({path, path.rstrip("/"), path.rstrip("/") + "/"})
-
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].removeprefix(scope.get("root_path", "")) in self._paths:
-            await self._endpoint(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
 
 
 def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> AbstractAsyncContextManager[Backplane]:
@@ -112,11 +98,6 @@ def namespace_of(name: str) -> str:
     """A server's name as a namespace; where that changes it, with a digest, so that no two names share one."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
     return plain if plain == name else f"{plain[:47]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-
-
-def _limits(settings: Settings) -> Limits:
-    assumed = settings.handshake_revision or ASSUMED
-    return Limits(json_only=settings.json_response, stateless=settings.stateless, assumed=assumed)
 
 
 def _policy(settings: Settings) -> Policy:

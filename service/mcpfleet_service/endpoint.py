@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import (
-    DEFAULT_LIMITS,
+    Accepted,
     LegacyPost,
-    Limits,
     ModernRequest,
     Rejected,
     StatelessPost,
@@ -31,11 +30,22 @@ AUTHENTICATE_SECONDS: Final = 10.0
 LINGER_SECONDS: Final = 2.0
 """How long what still comes of a refused body is read and dropped: closing at once would lose the refusal with it."""
 
+Scope = MutableMapping[str, Any]
+
 log = logging.getLogger("mcpfleet.endpoint")
 
 
+Sort = Callable[[Scope, Headers, bytes], Accepted | Rejected]
+"""How one endpoint sorts its requests."""
+
+
+def by_the_door(scope: Scope, headers: Headers, body: bytes) -> Accepted | Rejected:
+    """As the one endpoint does that all but the oldest transport have."""
+    return classify(scope["method"], headers, body)
+
+
 class Endpoint:
-    """Serves POST, GET and DELETE on one path; `engine` is looked up on each request, since it is made at start-up."""
+    """Serves one path; `engine` is looked up on each request, since it is made at start-up."""
 
     def __init__(
         self,
@@ -45,7 +55,7 @@ class Endpoint:
         *,
         max_body: int | None,
         keepalive: float | None,
-        limits: Limits = DEFAULT_LIMITS,
+        sort: Sort = by_the_door,
         read_timeout: float = READ_SECONDS,
         write_timeout: float = WRITE_SECONDS,
     ) -> None:
@@ -54,12 +64,12 @@ class Endpoint:
         self._guard = guard
         self._authenticate = authenticate
         self._max_body = max_body
-        self._limits = limits
+        self._sort = sort
         self._keepalive = keepalive
         self._read_timeout = read_timeout
         self._write_timeout = write_timeout
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         headers = Headers(scope["headers"])
         admitted = self._guard.check(headers) or await self._principal(headers)
@@ -73,7 +83,7 @@ class Endpoint:
             if read is None:
                 return None
             body = read
-        asked = classify(scope["method"], headers, body, limits=self._limits)
+        asked = self._sort(scope, headers, body)
         if isinstance(asked, Rejected):
             return await _refuse(send, asked)
         peer = HttpPeer(

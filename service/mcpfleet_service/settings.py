@@ -168,6 +168,10 @@ class Settings:
         bool,
         Variable("JSON_RESPONSE", FLAG, "whether requests are answered with one JSON object and never with a stream"),
     ] = False
+    sse: Annotated[
+        bool,
+        Variable("SSE", FLAG, "whether `/sse` and `/messages` serve clients of the oldest transport, HTTP with SSE"),
+    ] = False
     stateless: Annotated[
         bool,
         Variable("STATELESS", FLAG, "whether legacy clients are served without sessions"),

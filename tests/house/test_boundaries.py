@@ -13,6 +13,7 @@ BOUNDARIES = {
     "mcpfleet/server/dispatch.py Dispatcher._call_tool": "what a tool raises becomes a result without its words",
     "mcpfleet/server/dispatch.py Dispatcher.serve": "what a method raises becomes an error without its words",
     "mcpfleet/server/engine.py Engine.serve": "an unforeseen error fails one request, not the process",
+    "mcpfleet/server/eras/requests.py Requests.announced": "revokes the call, then lets everything pass",
     "mcpfleet/server/plugins.py load": "what a plugin's import raises stops the start under the plugin's name",
     "mcpfleet/server/reply.py Replies.encode": "whatever a tool put into its result, its caller gets a response",
     "mcpfleet/server/streams.py CallStream.open": "gives the lease up, then lets everything pass",

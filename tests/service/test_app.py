@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,34 @@ def environ(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for name in [name for name in os.environ if name.startswith("MCPFLEET_")]:
         monkeypatch.delenv(name)
     return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (Settings(sse=True, stateless=True), "MCPFLEET_STATELESS"),
+        (Settings(sse=True, path="/sse"), "MCPFLEET_PATH=/sse"),
+        (Settings(sse=True, path="/messages"), "MCPFLEET_PATH=/messages"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused_by_name(settings: Settings, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        create_app(echoing(), settings=settings)
+
+
+async def test_a_mounted_application_tells_the_oldest_transport_its_whole_path() -> None:
+    inner = create_app(echoing(), settings=replace(QUICK, sse=True))
+    outer = FastAPI(lifespan=lifespan_of(inner))
+    outer.mount("/api", inner)
+    async with (
+        served(outer, lifespan="on") as url,
+        httpx2.AsyncClient(trust_env=False) as http,
+        http.stream("GET", f"{url}/api/sse") as response,
+    ):
+        chunks, received = response.aiter_bytes(), b""
+        while b"data: " not in received:
+            received += await anext(chunks)
+    assert b"event: endpoint\ndata: /api/messages?session_id=" in received
 
 
 async def test_the_environment_names_the_server_to_serve(environ: pytest.MonkeyPatch, tmp_path: Path) -> None:

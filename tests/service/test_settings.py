@@ -57,6 +57,7 @@ def test_the_defaults_are_values_that_the_variables_could_give() -> None:
         ("MAX_BODY_BYTES", "none", "max_body", None),
         ("MAX_LINE_BYTES", "none", "max_line", None),
         ("JSON_RESPONSE", "true", "json_response", True),
+        ("SSE", "true", "sse", True),
         ("STATELESS", "true", "stateless", True),
         ("STATELESS", "false", "stateless", False),
         ("HANDSHAKE_VERSION", "2025-03-26", "handshake", "2025-03-26"),

@@ -120,6 +120,7 @@ _2026_07_28 = replace(
 REVISIONS: Final = (_2024_11_05, _2025_03_26, _2025_06_18, _2025_11_25, _2026_07_28)
 """Every revision that is spoken here, oldest first."""
 
+OLDEST: Final = _2024_11_05
 LATEST: Final = _2026_07_28
 LATEST_LEGACY: Final = _2025_11_25
 ASSUMED: Final = _2025_03_26

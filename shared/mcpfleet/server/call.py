@@ -62,7 +62,8 @@ class Call:
         session: Session,
         *,
         may_stream: bool,
-        may_hang_up: bool,
+        may_hang_up: bool = False,
+        held: bool = False,
     ) -> None:
         """`may_hang_up`: its client will take a stream up again of which it has seen no more than the beginning."""
         self.id = secrets.token_hex(8)
@@ -78,6 +79,8 @@ class Call:
         self._may_hang_up = may_hang_up
         self._parting = b""
         self._ended = False
+        self._held = held
+        self._going = asyncio.Event()
         self._decided = asyncio.Event()
         self._left = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
@@ -92,6 +95,10 @@ class Call:
         except asyncio.CancelledError:
             self._may_stream = False  # nobody was told of a stream, so nobody could resume it
             raise
+
+    def go(self) -> None:
+        """Let a call run that was held."""
+        self._going.set()
 
     async def left(self) -> bytes:
         """Return once the connection that brought the call is over, what it is to be told in parting.
@@ -171,12 +178,21 @@ class Call:
         if self._ended:
             return
         try:
+            if self._held:
+                await self._hold()
             outcome = await self._means.rounds.serve(self.request, self._caller, self)
         except asyncio.CancelledError:
             if not self._ended or self._runner is None or self._runner.uncancel():
                 raise
         else:
             self._end(self._means.replies.encode(self.request.id, outcome, self._caller.revision))
+
+    async def _hold(self) -> None:
+        """Open the stream and wait for `go`; without a stream, the call is over."""
+        await self._switch()
+        if self.stream is None:
+            self.revoke()
+        await self._going.wait()
 
     def _end(self, body: bytes | None) -> None:
         """Decide how the call ends; only the first decision counts."""

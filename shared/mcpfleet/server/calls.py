@@ -50,11 +50,15 @@ class Calls:
         *,
         may_stream: bool = True,
         may_hang_up: bool = False,
+        held: bool = False,
     ) -> Call:
-        """Begin to serve a request, whatever becomes of its connection; raises `Unavailable` once stopped."""
+        """Begin to serve a request, whatever becomes of its connection; raises `Unavailable` once stopped.
+
+        A call that is `held` opens its stream first, and is not run before `Call.go`.
+        """
         if not self._open:
             raise Unavailable("this process takes no more calls")
-        call = Call(self._means, request, caller, session, may_stream=may_stream, may_hang_up=may_hang_up)
+        call = Call(self._means, request, caller, session, may_stream=may_stream, may_hang_up=may_hang_up, held=held)
         task = self._group.create_task(call.run())
         self._running[task] = call
         task.add_done_callback(self._forget)

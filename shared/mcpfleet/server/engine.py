@@ -23,6 +23,8 @@ from mcpfleet.protocol.inbound import (
     LegacyStream,
     ModernNotification,
     ModernRequest,
+    PairMessage,
+    PairStream,
     StatelessPost,
 )
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, encode_failure
@@ -34,6 +36,7 @@ from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.eras.legacy import Legacy
 from mcpfleet.server.eras.listening import Listening
 from mcpfleet.server.eras.modern import Modern
+from mcpfleet.server.eras.pair import Pair
 from mcpfleet.server.eras.requests import Requests
 from mcpfleet.server.eras.stateless import Stateless
 from mcpfleet.server.eras.subscribing import Subscribing
@@ -96,6 +99,7 @@ class Engine:
         self._legacy = Legacy(
             server, sessions, cancellations, requests, standalone, replies, questions, self._policy.handshake
         )
+        self._pair = Pair(server, process, sessions, signals, self._legacy, requests, standalone, replies, questions)
         self._stateless = Stateless(server, self._modern, replies, self._policy.handshake)
         self._pulse = Pulse(
             backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
@@ -196,6 +200,8 @@ class Engine:
                 return await self._legacy.stream(asked, principal, peer)
             case LegacyEnd():
                 return await self._legacy.end(asked, principal)
+            case PairStream() | PairMessage():
+                return await self._pair.serve(asked, headers, principal, peer)
 
     async def _wind_down(self) -> None:
         self.drain()
@@ -221,6 +227,8 @@ def _failed(asked: Accepted, refusal: Refusal, status: int, *headers: tuple[str,
 def _request_id(asked: Accepted) -> RequestId | None:
     match asked:
         case LegacyPost(message=Request(id=request_id)) | StatelessPost(message=Request(id=request_id)):
+            return request_id
+        case PairMessage(message=Request(id=request_id)):
             return request_id
         case Initialize(request=request) | ModernRequest(request=request):
             return request.id

@@ -46,6 +46,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     birth: str
     events: str
     log_level: str | None = None
+    pair: bool = False
+    """Whether it is of the oldest transport, where one stream carries everything."""
     seen: float = 0.0
     """When its seat was last renewed, in seconds of some process's wall clock: a hint that saves writes."""
 
@@ -108,14 +110,14 @@ class Sessions:
         revision: Revision,
         client_info: Mapping[str, Any],
         capabilities: Mapping[str, Any],
+        *,
+        pair: bool = False,
     ) -> Session | Full:
         """Admit a new session and write it; when this returns a session, every process serves it.
 
         `TooLarge` if there is more to be kept of the client than `MAX_CLIENT_BYTES`.
         """
-        info, able = dumps(client_info), dumps(capabilities)
-        if len(info) + len(able) > MAX_CLIENT_BYTES:
-            raise TooLarge(f"clientInfo and capabilities exceed {MAX_CLIENT_BYTES} bytes")
+        info, able = described(client_info, capabilities)
         session_id, ttl = self._new_id(), min(UNCONFIRMED_SECONDS, self._idle)
         if self._seats is not None:
             wait = await self._seats.take(session_id, ttl=ttl)
@@ -125,7 +127,7 @@ class Sessions:
             settled(lambda: self._backplane.open(log_of(session_id), ttl=ttl)),
             settled(lambda: self._backplane.open(EVENTS, ttl=self._idle * 2)),
         )
-        record = Record(owner, revision.date, info, able, str(birth), str(events))
+        record = Record(owner, revision.date, info, able, str(birth), str(events), pair=pair)
         raw = pack(record)
         await settled(lambda: self._backplane.put(cell_of(session_id), raw, ttl=ttl))
         return Session(session_id, record, raw, birth, revision)
@@ -233,6 +235,14 @@ class Sessions:
         with suppress(Unavailable):
             if await self._backplane.put(cell_of(session.id), seen, ttl=self._idle, expect=session.raw):
                 await asyncio.gather(self._keep_seat(session), self._keep_subscriptions(session))
+
+
+def described(client_info: Mapping[str, Any], capabilities: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """What a session keeps of what its client says of itself; `TooLarge` if that is more than `MAX_CLIENT_BYTES`."""
+    info, able = dumps(client_info), dumps(capabilities)
+    if len(info) + len(able) > MAX_CLIENT_BYTES:
+        raise TooLarge(f"clientInfo and capabilities exceed {MAX_CLIENT_BYTES} bytes")
+    return info, able
 
 
 def cell_of(session_id: str) -> str:

@@ -49,7 +49,22 @@ class Holder(msgspec.Struct, frozen=True, tag="holder"):
     events: int
 
 
-Signal = Cancel | Resumed | HungUp | Holder
+class Announced(msgspec.Struct, frozen=True, tag="announced"):
+    """A call begins whose stream whoever holds the session's connection is to deliver, from `start` on."""
+
+    exchange: str
+    start: str
+    request: bytes
+    """The id of the request as JSON text."""
+
+
+class Said(msgspec.Struct, frozen=True, tag="said"):
+    """A message for the session's connection."""
+
+    body: bytes
+
+
+Signal = Cancel | Resumed | HungUp | Holder | Announced | Said
 
 
 class _Entry(msgspec.Struct, frozen=True):

@@ -102,4 +102,27 @@ class LegacyEnd(Struct, frozen=True):
     header_revision: Revision | None
 
 
-Accepted = ModernRequest | ModernNotification | Initialize | LegacyPost | StatelessPost | LegacyStream | LegacyEnd
+class PairStream(Struct, frozen=True):
+    """A GET of the oldest transport: the session and its one stream; messages go to the path `messages`."""
+
+    messages: str
+
+
+class PairMessage(Struct, frozen=True):
+    """A POST of the oldest transport: one message, which is answered on the session's stream."""
+
+    session_id: str
+    message: Request | Notification | Reply | Failure
+
+
+Accepted = (
+    ModernRequest
+    | ModernNotification
+    | Initialize
+    | LegacyPost
+    | StatelessPost
+    | LegacyStream
+    | LegacyEnd
+    | PairStream
+    | PairMessage
+)

@@ -74,8 +74,7 @@ class Legacy:
         except TooLarge as error:
             return Answer(400, encode_failure(request_id, INVALID_PARAMS, str(error), {"reason": "client_too_large"}))
         if isinstance(session, Full):
-            body = encode_failure(request_id, INTERNAL_ERROR, "Too many sessions", {"reason": "too_many_sessions"})
-            return Answer(503, body, headers=(("Retry-After", str(max(1, math.ceil(session.retry_after)))),))
+            return too_many_sessions(request_id, session)
         body = self._replies.encode(request_id, Success(self._server.initialization(revision)), revision)
         return replace(whole(body, asked.accepts), headers=((SESSION_HEADER, session.id),))
 
@@ -84,11 +83,11 @@ class Legacy:
         session = await self._sessions.load(asked.session_id, owner_of(principal))
         request_id = asked.message.id if isinstance(asked.message, Request) else None
         if session is None:
-            return _no_session(request_id)
+            return no_session(request_id)
         try:
             return await self._message(asked, Sender(session, headers, principal), peer)
         except LogGone:  # it has ended since it was loaded
-            return _no_session(request_id)
+            return no_session(request_id)
 
     async def stream(self, asked: LegacyStream, principal: Principal | None, peer: Peer) -> Answer | None:
         """Open a standalone stream, or take up any stream of the session again (transports, "Resumability")."""
@@ -99,12 +98,12 @@ class Legacy:
                 return refused("unknown_event_id", "Last-Event-ID names no event of this session")
         session = await self._sessions.load(asked.session_id, owner_of(principal))
         if session is None:
-            return _no_session(None)
+            return no_session(None)
         try:
             async with asyncio.timeout(remaining(principal, time.time())) as expiry:
                 return await self._stream(session, place, principal, peer)
         except LogGone:
-            return _no_session(None)
+            return no_session(None)
         except TimeoutError:
             if not expiry.expired():
                 raise
@@ -114,7 +113,7 @@ class Legacy:
         """Terminate the session on every process (transports, "Session Management")."""
         session = await self._sessions.load(asked.session_id, owner_of(principal))
         if session is None or not await self._sessions.end(session):
-            return _no_session(None)
+            return no_session(None)
         return Answer(204, media_type=None)
 
     async def _message(self, asked: LegacyPost, sender: Sender, peer: Peer) -> Answer | None:
@@ -122,17 +121,17 @@ class Legacy:
             case Request() as request:
                 return await self._requests.serve(request, sender, asked.accepts, peer)
             case Notification() as notification:
-                await self._notification(notification, sender.session)
+                await self.notification(notification, sender.session)
                 return ACCEPTED
             case Batch() as batch:
                 fault = refuse_batch(sender.session.revision)
                 if fault is not None:
                     return Answer(fault.status, fault.body())
                 if not await self._give_all(batch, sender.session) and _answers_alone(batch):
-                    return _nobody_asked()
-                return await serve_batch(batch, sender, asked.accepts, self._requests, self._notification)
+                    return nobody_asked()
+                return await serve_batch(batch, sender, asked.accepts, self._requests, self.notification)
             case Reply() | Failure() as given:
-                return ACCEPTED if await self._questions.give(sender.session, given) else _nobody_asked()
+                return ACCEPTED if await self._questions.give(sender.session, given) else nobody_asked()
 
     async def _give_all(self, batch: Batch, session: Session) -> bool:
         """Give every answer in a batch to its asker; whether anybody waited for one."""
@@ -151,7 +150,8 @@ class Legacy:
                 await self._standalone.serve(session, place, principal, peer)
         return None
 
-    async def _notification(self, notification: Notification, session: Session) -> None:
+    async def notification(self, notification: Notification, session: Session) -> None:
+        """Heed a notification of a session."""
         request_id: Any = notification.params.get("requestId")
         if notification.method == "notifications/cancelled" and is_id(request_id):
             await self._cancellations.send(session, request_id)
@@ -163,12 +163,18 @@ def _answers_alone(batch: Batch) -> bool:
     return bool(kinds & {Reply, Failure}) and not kinds & {Request, Malformed}
 
 
-def _no_session(request_id: RequestId | None) -> Answer:
+def too_many_sessions(request_id: RequestId | None, full: Full) -> Answer:
+    """503: there is no place for another session now."""
+    body = encode_failure(request_id, INTERNAL_ERROR, "Too many sessions", {"reason": "too_many_sessions"})
+    return Answer(503, body, headers=(("Retry-After", str(max(1, math.ceil(full.retry_after)))),))
+
+
+def no_session(request_id: RequestId | None) -> Answer:
     """404, which tells a client to begin a new session; an unknown id and a foreign one are told alike."""
     body = encode_failure(request_id, INVALID_REQUEST, "Session not found", {"reason": "session_not_found"})
     return Answer(404, body)
 
 
-def _nobody_asked() -> Answer:
+def nobody_asked() -> Answer:
     """The refusal of a response: nobody asked, or whoever asked is gone, has given up, or has another answer."""
     return refused("nobody_asked", "No request with this id awaits an answer")

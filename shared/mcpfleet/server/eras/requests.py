@@ -1,5 +1,6 @@
 """Requests of legacy sessions: each is a call, answered as one JSON object or by a stream that can be resumed."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 import msgspec
 
 from mcpfleet.backplane.base import Position
+from mcpfleet.errors import Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import refuse_meta
@@ -32,6 +34,8 @@ from mcpfleet.server.streams import CallStream
 SET_LEVEL: Final = "logging/setLevel"
 OF_SESSIONS: Final = frozenset({SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE})
 """Requests that change nothing but their session, and so are no calls."""
+
+Announce = Callable[[Session, Exchange, Position, Request], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Requests:
         if fault is not None:
             return Answer(fault.status, fault.body())
         if request.method in OF_SESSIONS:
-            return whole(await self._of_session(request, sender), accepts)
+            return whole(await self.of_session(request, sender), accepts)
         may_hang_up = sender.session.revision.priming_event and peer.resumable
         call = await self._run(request, sender, may_stream=EVENT_STREAM in accepts, may_hang_up=may_hang_up)
         if call.stream is not None:
@@ -98,7 +102,7 @@ class Requests:
         if fault is not None:
             return fault.body()
         if request.method in OF_SESSIONS:
-            return await self._of_session(request, sender)
+            return await self.of_session(request, sender)
         return (await self._run(request, sender, may_stream=False)).body
 
     async def resume(self, session: Session, place: CallPlace, peer: Peer) -> Answer | None:
@@ -116,6 +120,22 @@ class Requests:
         if await unless(self._left(session, exchange, entered), delivering, peer):
             return None
         return Answer(200, not_replayable(request_id))
+
+    async def announced(self, request: Request, sender: Sender, announce: Announce) -> None:
+        """Begin a call whose stream somebody else delivers: it is announced before the request is run.
+
+        Raises `Unavailable`, or what `announce` raises; then the request is not run.
+        """
+        call = self._calls.start(request, sender.caller(request), sender.session, held=True)
+        try:
+            await call.decided()
+            if call.stream is None:
+                raise Unavailable("the call's stream could not be opened")
+            await announce(sender.session, call.stream.exchange, call.stream.start, request)
+        except BaseException:
+            call.revoke()
+            raise
+        call.go()
 
     async def _run(self, request: Request, sender: Sender, *, may_stream: bool, may_hang_up: bool = False) -> Call:
         call = self._calls.start(
@@ -146,7 +166,8 @@ class Requests:
                     return sse.encode(None, retry_ms=signal.retry_ms)
         return b""
 
-    async def _of_session(self, request: Request, sender: Sender) -> bytes:
+    async def of_session(self, request: Request, sender: Sender) -> bytes:
+        """The response to one of the requests that change the session itself, and run no handler of an author."""
         session = sender.session
         if request.method == SET_LEVEL:
             outcome = await self._with_level(request, session)

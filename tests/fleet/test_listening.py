@@ -108,6 +108,7 @@ async def test_a_burst_reaches_every_stream_and_is_gathered(launch_fleet: Launch
             _, *told, _ = (await stream.answer()).messages
             assert told == [changed(name)] * len(told)
             assert len(told) < 1000
+            assert await asyncio.to_thread(fleet.processes[pin].await_exit) == 0
 
 
 async def test_a_process_has_so_many_streams_open_and_no_more(launch_fleet: Launch) -> None:

@@ -57,6 +57,7 @@ async def test_a_process_that_leaves_ends_its_streams_with_a_result_and_begins_n
             assert (ended["id"], ended["result"]["resultType"]) == (f"s{turn}", "complete")
             assert ended["result"]["_meta"][SUBSCRIPTION] == f"s{turn}"
         assert (await waiting).text == "done"
+        assert await asyncio.to_thread(fleet.processes[0].await_exit) == 0
         async with listening(client, 1) as again:
             await client.call("announce", pin=1, what="tools")
             assert await again.message() == changed()

@@ -75,11 +75,11 @@ async def test_a_cancel_means_an_id_in_its_kind(world: World) -> None:
     session = await node.initialize()
     number = await begin(world, node, session, "number", 1)
     text = await begin(world, node, session, "text", "1")
-    await session.cancel(node, "1")
-    assert (await text.got()).replies == []
-    assert await world.stage.was_cancelled() == "text"
-    world.stage.release("number", "goes on")
-    assert (await number.got()).text == "goes on"
+    await session.cancel(node, 1)  # which is not the newer of the two
+    assert (await number.got()).replies == []
+    assert await world.stage.was_cancelled() == "number"
+    world.stage.release("text", "goes on")
+    assert (await text.got()).text == "goes on"
 
 
 async def test_of_several_calls_with_one_id_a_cancel_hits_the_newest(world: World) -> None:
@@ -228,8 +228,8 @@ async def test_cancels_at_any_moment_give_at_most_one_response_and_harm_nothing_
 
     @node.engine.server.tool
     async def soon(tag: str) -> str:
-        """Return after a moment."""
-        await asyncio.sleep(chance.uniform(0, 2 * REGISTER_AFTER))
+        """Return after a moment; every fifth one only if it is not cancelled."""
+        await asyncio.sleep(chance.uniform(0, 2 * REGISTER_AFTER) if int(tag) % 5 else DEADLINE)
         return tag
 
     async def race(number: int) -> bool:
@@ -241,10 +241,8 @@ async def test_cancels_at_any_moment_give_at_most_one_response_and_harm_nothing_
         assert [reply["result"]["content"][0]["text"] for reply in got.replies] in ([], [str(number)])
         return bool(got.replies)
 
-    answered: set[bool] = set()
     for _ in range(10):
-        async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as tasks:
             racing = [tasks.create_task(race(number)) for number in range(10)]
-        answered |= {each.result() for each in racing}
-    assert answered == {True, False}
+        assert [each.result() for each in racing[::5]] == [False, False]
     assert (await session.call(other, "echo", x="the session lives").got()).text == "the session lives"

@@ -1,6 +1,6 @@
 """Lists, page by page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mcpfleet.errors import ProtocolError
@@ -14,16 +14,19 @@ Item = TypeVar("Item")
 
 
 def page(
-    items: Sequence[Item], params: Mapping[str, Any], *, of: str, size: int | None
+    items: Sequence[Item], params: Mapping[str, Any], *, of: Callable[[], str], size: int | None
 ) -> tuple[Sequence[Item], str | None]:
-    """The page that the params ask for, and the cursor of the next; `of` is the list's fingerprint.
+    """The page that the params ask for, and the cursor of the next; `of` gives the list's fingerprint, if need be.
 
     Raises `ProtocolError` for a cursor that this very list did not give.
     """
     cursor = params.get("cursor")
-    start = 0 if cursor is None else _position(cursor, of)
+    if cursor is None and (size is None or size >= len(items)):
+        return items, None
+    list_ = of()
+    start = 0 if cursor is None else _position(cursor, list_)
     end = len(items) if size is None else start + size
-    return items[start:end], cursors.write(end, of) if end < len(items) else None
+    return items[start:end], cursors.write(end, list_) if end < len(items) else None
 
 
 def identity(method: str, digest: str, hint: CacheHint, principal: Principal | None) -> str:

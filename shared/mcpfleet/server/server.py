@@ -158,18 +158,48 @@ class Server:
         else:
             self.registry.templates.add(resource)
 
-    def list_resources(self, function: Function, /) -> Function:
+    @overload
+    def list_resources(self, function: Function, /) -> Function: ...
+
+    @overload
+    def list_resources(self, /, *, timeout: float | None = None) -> Callable[[Function], Function]: ...
+
+    def list_resources(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Let a function list resources and templates that come and go: it returns `Resource`s, `ResourceTemplate`s.
 
-        They are listed after the registered ones, and read as any URI is.
+        They are listed after the registered ones, and read as any URI is. `timeout` is in seconds.
         """
-        self.registry.listers.add(compile_lister(function, context_type=Context))
-        return function
 
-    def read_resource(self, function: Function, /) -> Function:
-        """Let a function read every URI that no registered resource or template has; None: nothing is there."""
-        self.registry.readers.add(compile_reader(function, context_type=Context))
-        return function
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.registry.listers.add(compile_lister(function, context_type=Context, **options))
+            return function
+
+        return register if function is None else register(function)
+
+    @overload
+    def read_resource(self, function: Function, /) -> Function: ...
+
+    @overload
+    def read_resource(
+        self,
+        /,
+        *,
+        mime_type: str | None = None,
+        timeout: float | None = None,
+        cache: CacheHint | None = None,
+    ) -> Callable[[Function], Function]: ...
+
+    def read_resource(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Let a function read every URI that no registered resource or template has; None: nothing is there.
+
+        It takes the `uri`. Options are as of `resource`.
+        """
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.registry.readers.add(compile_reader(function, context_type=Context, **options))
+            return function
+
+        return register if function is None else register(function)
 
     def completion(
         self, of: Of, name: str, /, *, argument: str | None = None, timeout: float | None = None

@@ -1,6 +1,6 @@
 """`tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcpfleet.protocol import jsontext
@@ -31,14 +31,14 @@ class Lists:
         """The tools that can be called now."""
         catalog = self._desk.registry.tools
         tools = [tool.definition for tool in catalog]
-        page, cursor = self._page("tools/list", tools, catalog.digest, params, context)
+        page, cursor = self._page("tools/list", tools, lambda: catalog.digest, params, context)
         return self._listed("tools/list", ListToolsResult(tools=page, next_cursor=cursor))
 
     async def prompts(self, params: Mapping[str, Any], context: Context) -> Success:
         """The prompts that can be filled in now."""
         catalog = self._desk.registry.prompts
         prompts = [prompt.definition for prompt in catalog]
-        page, cursor = self._page("prompts/list", prompts, catalog.digest, params, context)
+        page, cursor = self._page("prompts/list", prompts, lambda: catalog.digest, params, context)
         return self._listed("prompts/list", ListPromptsResult(prompts=page, next_cursor=cursor))
 
     async def resources(self, params: Mapping[str, Any], context: Context) -> Success:
@@ -50,7 +50,7 @@ class Lists:
                 if isinstance(one, Resource):
                     known.setdefault(one.uri, one)
             resources = list(known.values())
-            page, cursor = self._page("resources/list", resources, _digest(resources), params, context)
+            page, cursor = self._page("resources/list", resources, lambda: _digest(resources), params, context)
             return ListResourcesResult(resources=page, next_cursor=cursor)
 
         return await self._perform("resources/list", work, context)
@@ -64,7 +64,9 @@ class Lists:
                 if isinstance(one, ResourceTemplate):
                     known.setdefault(one.uri_template, one)
             templates = list(known.values())
-            page, cursor = self._page("resources/templates/list", templates, _digest(templates), params, context)
+            page, cursor = self._page(
+                "resources/templates/list", templates, lambda: _digest(templates), params, context
+            )
             return ListResourceTemplatesResult(resource_templates=page, next_cursor=cursor)
 
         return await self._perform("resources/templates/list", work, context)
@@ -89,9 +91,11 @@ class Lists:
         return Success(result, self._desk.server.cache_hint(method))
 
     def _page(
-        self, method: str, items: Sequence[Any], digest: str, params: Mapping[str, Any], context: Context
+        self, method: str, items: Sequence[Any], digest: Callable[[], str], params: Mapping[str, Any], context: Context
     ) -> tuple[Sequence[Any], str | None]:
-        of = pages.identity(method, digest, self._desk.server.cache_hint(method), context.principal)
+        def of() -> str:
+            return pages.identity(method, digest(), self._desk.server.cache_hint(method), context.principal)
+
         return pages.page(items, params, of=of, size=self._desk.page_size)
 
 

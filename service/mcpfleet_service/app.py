@@ -1,9 +1,6 @@
 """The one composition root: a server, a backplane and settings become an application."""
 
-import hashlib
 import os
-import re
-from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
@@ -22,6 +19,7 @@ from mcpfleet_service.guards import Guard
 from mcpfleet_service.health import health
 from mcpfleet_service.life import Life
 from mcpfleet_service.settings import Settings
+from mcpfleet_service.store import redis_of
 from mcpfleet_service.target import find_server, named
 
 
@@ -84,20 +82,7 @@ def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> 
         return nullcontext(backplane)
     if settings.redis_url is None:
         return nullcontext(MemoryBackplane())
-    from mcpfleet.backplane.redis import RedisBackplane  # noqa: PLC0415 - an extra that one process alone can do without
-
-    return RedisBackplane.at(
-        settings.redis_url,
-        namespace=settings.namespace or namespace_of(server.name),
-        durability=settings.durability or "none",
-        command_timeout=settings.command,
-    )
-
-
-def namespace_of(name: str) -> str:
-    """A server's name as a namespace; where that changes it, with a digest, so that no two names share one."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64]
-    return plain if plain == name else f"{plain[:47]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return redis_of(server.name, settings.redis_url, settings)
 
 
 def _policy(settings: Settings) -> Policy:
@@ -108,7 +93,7 @@ def _policy(settings: Settings) -> Policy:
         stream_after=settings.sse_after,
         hold=settings.hold,
         state_ttl=settings.state_ttl,
-        key_encryption_key=None if settings.key_encryption_key is None else b64decode(settings.key_encryption_key),
+        key_encryption_key=settings.wrapping_key,
         retention=Retention(settings.retention, settings.retention_entries),
         max_listens=settings.max_listens,
         drain=settings.drain,

@@ -1,5 +1,6 @@
 """The command line: `mcpfleet`."""
 
+import asyncio
 import logging
 import os
 import sys
@@ -7,11 +8,14 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from mcpfleet.errors import McpFleetError
+
+if TYPE_CHECKING:
+    from mcpfleet_service.settings import Settings
 
 app = typer.Typer(
     name="mcpfleet",
@@ -21,6 +25,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+keys = typer.Typer(help="The keys that seal requestState.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(keys, name="keys")
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -111,6 +119,43 @@ def stdio(
         server = named(find_server(settings), settings)
         code = stdio.run(server, standard, max_line=settings.max_line, handshake=settings.handshake_revision)
     raise typer.Exit(code)
+
+
+@keys.command("list")
+def list_keys(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[MODULE:SERVER]", help="Whose; not needed where MCPFLEET_NAMESPACE is set.")
+    ] = None,
+    redis_url: Annotated[str | None, typer.Option(help="Where they are: MCPFLEET_REDIS_URL.")] = None,
+) -> None:
+    """Tell the ids of the keys, oldest first, and which of them can still open what was sealed with them."""
+    from mcpfleet_service.keys import listed  # noqa: PLC0415  # needs the extra, and would slow `--help`
+
+    for key_id, kept in asyncio.run(listed(_of_keys(target, redis_url))):
+        typer.echo(f"{key_id}  {'kept' if kept else 'expired'}")
+
+
+@keys.command("rotate")
+def rotate_keys(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[MODULE:SERVER]", help="Whose; not needed where MCPFLEET_NAMESPACE is set.")
+    ] = None,
+    redis_url: Annotated[str | None, typer.Option(help="Where they are: MCPFLEET_REDIS_URL.")] = None,
+) -> None:
+    """Add a key now, and tell its id; the fleet seals with it within two minutes."""
+    from mcpfleet_service.keys import rotate  # noqa: PLC0415  # needs the extra, and would slow `--help`
+
+    typer.echo(asyncio.run(rotate(_of_keys(target, redis_url))))
+
+
+def _of_keys(target: str | None, redis_url: str | None) -> "Settings":
+    _require("redis", "redis")
+    from mcpfleet_service.settings import Settings  # noqa: PLC0415  # would slow `--help`
+
+    given = {"MCPFLEET_APP": target, "MCPFLEET_REDIS_URL": redis_url}
+    os.environ.update({name: value for name, value in given.items() if value is not None})
+    sys.path.insert(0, str(Path.cwd()))
+    return Settings.from_environment(os.environ)
 
 
 def _check(target: str) -> None:

@@ -1,5 +1,6 @@
 """Every setting of the service: one frozen object, read from `MCPFLEET_*` variables once, at start."""
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Self
@@ -197,6 +198,11 @@ class Settings:
     def handshake_revision(self) -> Revision | None:
         """What `handshake` names."""
         return None if self.handshake is None else find(self.handshake)
+
+    @property
+    def wrapping_key(self) -> bytes | None:
+        """The 32 bytes that wrap the keys in Redis."""
+        return None if self.key_encryption_key is None else b64decode(self.key_encryption_key)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:

@@ -16,9 +16,10 @@ from starlette.applications import Starlette
 from mcpfleet import Principal, Server, SettingsError
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.protocol.headers import Headers
-from mcpfleet_service.app import create_app, from_environment, namespace_of
+from mcpfleet_service.app import create_app, from_environment
 from mcpfleet_service.mounting import lifespan_of
 from mcpfleet_service.settings import Settings
+from mcpfleet_service.store import namespace_of
 from tests.redis_server import SharedRedis, connect
 from tests.server.wire import LEGACY, MODERN, call, request
 from tests.service.live import served

@@ -1,0 +1,31 @@
+"""The keys that a fleet seals `requestState` with, for whoever operates it."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from mcpfleet.backplane.keyring import Keyring
+from mcpfleet.errors import SettingsError
+from mcpfleet_service.settings import Settings
+from mcpfleet_service.store import redis_of
+from mcpfleet_service.target import find_server
+
+
+async def listed(settings: Settings) -> Sequence[tuple[str, bool]]:
+    """The ids in the ring, oldest first, and whether each key is still kept. Raises `Unavailable`."""
+    async with _ring(settings) as ring:
+        return await ring.listed()
+
+
+async def rotate(settings: Settings) -> str:
+    """Add a key, which the fleet seals with once all have had time to read it; returns its id. Raises `Unavailable`."""
+    async with _ring(settings) as ring:
+        return await ring.rotate()
+
+
+@asynccontextmanager
+async def _ring(settings: Settings) -> AsyncIterator[Keyring]:
+    if settings.redis_url is None:
+        raise SettingsError("MCPFLEET_REDIS_URL is not set: a process without Redis keeps its keys to itself")
+    name = "" if settings.namespace is not None else find_server(settings).name
+    async with redis_of(name, settings.redis_url, settings) as backplane:
+        yield Keyring(backplane, wrapping=settings.wrapping_key)

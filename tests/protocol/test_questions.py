@@ -25,7 +25,7 @@ from mcpfleet.protocol.messages import (
     ToolUseContent,
 )
 from mcpfleet.protocol.messages.sampling import unbalanced
-from mcpfleet.protocol.questions import NoAnswer, Question, missing, read, written
+from mcpfleet.protocol.questions import InputRequiredResult, NoAnswer, Question, missing, read, written
 from mcpfleet.protocol.revisions import Revision, find
 
 FORM = ElicitForm(message="Who?", requested_schema=forms.form(name=forms.text()))
@@ -197,6 +197,35 @@ def test_what_a_model_said_is_read_as_text_from_one_block_or_from_several() -> N
         model="m",
     )
     assert (one.text, several.text) == ("a", "ab")
+
+
+@pytest.mark.parametrize("url", ["", "page", "https://", "https://example.com/a b"])
+def test_a_question_for_a_page_has_a_valid_url(url: str) -> None:
+    """Elicitation, "URL Mode Elicitation Requests"."""
+    with pytest.raises(ValueError, match="url must be absolute"):
+        ElicitUrl(message="Pay", url=url)
+
+
+def test_a_question_for_a_page_has_an_id_of_its_own_where_the_revision_demands_one() -> None:
+    """Elicitation 2025-11-25, "URL Mode Elicitation Requests"."""
+    pages = [ElicitUrl(message="Pay", url="https://example.com") for _ in range(2)]
+    ids = {written(page, revision("2025-11-25"))[1]["elicitationId"] for page in pages}
+    assert len(ids) == 2
+    assert "elicitationId" not in written(pages[0], revision("2026-07-28"))[1]
+
+
+def test_a_result_that_asks_for_nothing_and_has_no_state_cannot_be_made() -> None:
+    """Multi Round-Trip Requests, "Server Requirements (Basic Workflow)"."""
+    with pytest.raises(ValueError, match="or a state, or both"):
+        InputRequiredResult()
+    assert InputRequiredResult(request_state="").request_state == ""
+    assert InputRequiredResult(input_requests={"a": FORM}).input_requests == {"a": FORM}
+
+
+def test_a_conversation_that_clients_must_refuse_cannot_be_made() -> None:
+    """Sampling, "Tool Use and Result Balance"."""
+    with pytest.raises(ValueError, match="every tool use"):
+        CreateMessage(messages=[USE], max_tokens=1)
 
 
 @pytest.mark.parametrize(

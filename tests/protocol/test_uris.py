@@ -65,6 +65,26 @@ def test_a_value_is_never_a_dot_segment(uri: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("https://example.com", True),
+        ("https://example.com:8080/a?b=c#d", True),
+        ("http://[::1]/", True),
+        ("com.example.app://open/page", True),
+        ("https:", False),
+        ("https:///page", False),
+        ("mailto:ada@example.com", False),
+        ("//example.com/page", False),
+        ("https://[", False),
+        ("https://example.com/a b", False),
+        ("", False),
+    ],
+)
+def test_a_url_names_a_host(text: str, verdict: bool) -> None:
+    assert uris.is_url(text) is verdict
+
+
+@pytest.mark.parametrize(
     ("uri", "verdict"),
     [
         ("file:///srv/../etc/passwd", True),

@@ -12,8 +12,6 @@ PENDING: Final = {
     "access and limits": 6,
     "access tokens": 44,
     "asking the client": 4,
-    "extensions": 2,
-    "multi round-trips": 31,
     "tasks": 44,
 }
 """How many rows wait for which feature; these numbers may only go down."""

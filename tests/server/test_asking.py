@@ -127,6 +127,44 @@ async def test_completion_is_told_to_the_client_that_was_asked_with_the_id_of_it
     assert [(await stream.got()).messages for stream in streams] == [[], [], []]
 
 
+async def test_no_question_to_a_modern_client_is_a_request(memory: World) -> None:
+    """Streamable HTTP, "Receiving Messages": not even on a response that has become a stream."""
+    node = await memory.node()
+
+    @node.engine.server.tool
+    async def tell_and_ask(ctx: Context) -> str:
+        """Report, then ask."""
+        await ctx.report_progress(1)
+        return (await ctx.elicit("Who?", FORM)).action
+
+    meta = {"io.modelcontextprotocol/clientCapabilities": ABLE, "progressToken": 1}
+    got = await node.modern("tools/call", {"name": "tell_and_ask", "arguments": {}}, meta=meta).got()
+    assert got.streamed
+    assert [message.get("method") for message in got.messages] == ["notifications/progress", None]
+    assert got.result["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize("method", ["completion/complete", "tools/list"])
+async def test_only_methods_that_may_ask_end_with_a_question(memory: World, method: str) -> None:
+    """Multi Round-Trip Requests, "Supported Requests"."""
+    node = await memory.node()
+
+    @node.engine.server.prompt
+    def greet(name: str) -> str:
+        """Greet somebody."""
+        return name
+
+    @node.engine.server.completion("prompt", "greet", argument="name")
+    async def names(value: str, ctx: Context) -> list[str]:
+        """Ask before suggesting."""
+        return [(await ctx.elicit("Who?", FORM)).action]
+
+    params: Json = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": ""}}
+    meta = {"io.modelcontextprotocol/clientCapabilities": ABLE}
+    got = await node.modern(method, params, meta=meta).got()
+    assert "input_required" not in str(got.messages)
+
+
 async def test_a_conversation_that_clients_must_refuse_is_not_sent(memory: World) -> None:
     """Sampling, "Tool Use and Result Balance"."""
     node = await memory.node()

@@ -139,6 +139,19 @@ async def test_a_cancel_that_comes_too_late_or_names_nothing_changes_nothing(dat
     assert (code, rest) == (0, [])
 
 
+async def test_a_modern_question_is_a_result_and_no_request() -> None:
+    """Transports, "stdio": the server writes no requests."""
+    async with child("tests.servers.inquisitive:server") as serving:
+        declared: dict[str, object] = {"elicitation": {}}
+        meta = {**META, "io.modelcontextprotocol/clientCapabilities": declared}
+        params = {"name": "greet", "arguments": {}, "_meta": meta}
+        await serving.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        assert (await serving.answer(1))["result"]["resultType"] == "input_required"
+        code, rest, _ = await serving.close()
+    assert (code, rest) == (0, [])
+    assert [line for line in serving.lines if "method" in line] == []
+
+
 async def test_standard_output_carries_nothing_but_the_protocol() -> None:
     async with child("tests.servers.noisy:server") as serving:
         await serving.call("shout", as_id=1, date=wire.MODERN, words="Grüße 🐍 \u2028")

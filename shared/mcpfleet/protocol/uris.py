@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from mcpfleet.errors import RegistrationError
 
@@ -22,6 +22,14 @@ _DOTS: Final = frozenset({".", ".."})
 def is_uri(text: str) -> bool:
     """Whether a text is an absolute URI."""
     return _URI.fullmatch(text) is not None
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is a URI of some host, which a browser could open."""
+    try:
+        return is_uri(text) and bool(urlsplit(text).hostname)
+    except ValueError:
+        return False
 
 
 def has_dot_segments(uri: str) -> bool:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcpfleet.errors import AnswerRefused, CannotAsk, MissingCapability, ProtocolError
 from mcpfleet.protocol.forms import Unshowable
@@ -11,7 +10,7 @@ from mcpfleet.protocol.jsonrpc import INVALID_PARAMS
 from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.elicitation import Action, ElicitForm, ElicitResult, ElicitUrl
 from mcpfleet.protocol.messages.roots import ListRoots, ListRootsResult, Root
-from mcpfleet.protocol.messages.sampling import CreateMessage, CreateMessageResult, SamplingMessage, unbalanced
+from mcpfleet.protocol.messages.sampling import CreateMessage, CreateMessageResult, SamplingMessage
 from mcpfleet.protocol.questions import Kind, NoAnswer, Question, missing, read, written
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.elicitation import Elicited, form_of
@@ -40,8 +39,6 @@ class Asking:
 
     async def visit(self, message: str, url: str, elicitation_id: str, timeout: float | None) -> Action:
         """Have the user visit a page; `ValueError` for what is no URL that a client could open."""
-        if not _is_url(url):
-            raise ValueError("url must be absolute, such as https://example.com/page")
         answer = await self._ask(
             ElicitUrl(message=message, url=url, elicitation_id=elicitation_id), ElicitResult, timeout
         )
@@ -53,9 +50,6 @@ class Asking:
         """Have the client's model go on with a conversation."""
         turns = [messages] if isinstance(messages, Turn) else messages
         conversation = [SamplingMessage("user", TextContent(one)) if isinstance(one, str) else one for one in turns]
-        fault = unbalanced(conversation)
-        if fault is not None:
-            raise ValueError(fault)
         return await self._ask(CreateMessage(messages=conversation, **options), CreateMessageResult, timeout)
 
     async def roots(self, timeout: float | None) -> tuple[Root, ...]:
@@ -89,15 +83,6 @@ class Asking:
         if self._caller.revision.server_requests:
             return AnswerRefused(words)
         return ProtocolError(INVALID_PARAMS, f"params.inputResponses: {words}")
-
-
-def _is_url(text: str) -> bool:
-    """Whether a text is a URL with a scheme and a host (RFC 3986), without what none may hold."""
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return bool(parts.scheme and parts.hostname) and text.isprintable() and " " not in text
 
 
 def _checked(timeout: float | None) -> float | None:

@@ -70,7 +70,8 @@ class ToolChoice(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CreateMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Ask the client's model to go on with a conversation."""
+    """Ask the client's model to go on with a conversation; `ValueError` if tool uses and results do not stand where
+    they must."""
 
     METHOD: ClassVar[str] = "sampling/createMessage"
 
@@ -84,6 +85,11 @@ class CreateMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     metadata: dict[str, Any] | None = None
     tools: Sequence[Tool] | None = None
     tool_choice: ToolChoice | None = None
+
+    def __post_init__(self) -> None:
+        fault = unbalanced(self.messages)
+        if fault is not None:
+            raise ValueError(fault)
 
 
 class CreateMessageResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -1,4 +1,7 @@
-"""The oldest transport, HTTP with SSE: a stream on one process, and messages to any ("Transports" 2024-11-05)."""
+"""The oldest transport, HTTP with SSE: a stream on one process, and messages to any.
+
+Transports 2024-11-05, "HTTP with SSE" and "Security Warning".
+"""
 
 import asyncio
 import json

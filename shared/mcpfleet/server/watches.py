@@ -19,6 +19,8 @@ from mcpfleet.server.topics import Topic
 class Watch:
     """What one stream is still to tell."""
 
+    __slots__ = ("_doubtful", "_due", "_news", "_over", "owner", "topics")
+
     def __init__(self, topics: frozenset[Topic], owner: tuple[str, str, str]) -> None:
         self.topics = topics
         self.owner = owner

@@ -33,14 +33,18 @@ class UrlElicitationRequired(ProtocolError):
         super().__init__(URL_ELICITATION_REQUIRED, message, {"elicitations": msgspec.to_builtins(named)})
 
 
+class _Required(msgspec.Struct):
+    elicitations: list[ElicitUrl]
+
+
 def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome:
     """The outcome as the client's revision has it, if it is that pages are to be visited; any other as it is.
 
     `given` is what a modern client answers in this round.
     """
-    if not isinstance(outcome, Refusal) or outcome.code != URL_ELICITATION_REQUIRED:
+    pages = _pages(outcome)
+    if not pages:
         return outcome
-    pages = msgspec.convert(outcome.data["elicitations"], list[ElicitUrl])
     lacking = missing(pages[0], caller.capabilities, caller.revision)
     if lacking:
         error = MissingCapability(lacking)
@@ -51,6 +55,16 @@ def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome
     if any(given.get(key, {}).get("action", "accept") != "accept" for key in keyed):
         return Refusal(INVALID_REQUEST, "The user did not visit the page", {"reason": "declined"})
     return Success({}, input_required=InputRequiredResult(input_requests=keyed))
+
+
+def _pages(outcome: Outcome) -> list[ElicitUrl]:
+    """The pages to visit; none for what is no such outcome, or only has its code."""
+    if not isinstance(outcome, Refusal) or outcome.code != URL_ELICITATION_REQUIRED:
+        return []
+    try:
+        return msgspec.convert(outcome.data, _Required).elicitations
+    except msgspec.ValidationError:
+        return []
 
 
 def _key(page: ElicitUrl) -> str:

@@ -65,7 +65,9 @@ async def test_without_sessions_every_request_stands_alone(launch_fleet: Launch,
             assert hello.status == 200
             assert "mcp-session-id" not in hello.headers
             assert hello.result["protocolVersion"] == date
-            assert hello.result["capabilities"] == {"tools": {}}
+            able = hello.result["capabilities"]
+            assert able["tools"] == able["prompts"] == able["resources"] == {}, "nobody could tell of changes"
+            assert "logging" not in able
         assert (await client.notify("notifications/initialized")).status == 202
         version = {"MCP-Protocol-Version": date}
         listed = await client.request("tools/list", headers=version)

@@ -16,6 +16,7 @@ BOUNDARIES = {
     "mcpfleet/server/eras/requests.py Requests.announced": "revokes the call, then lets everything pass",
     "mcpfleet/server/plugins.py load": "what a plugin's import raises stops the start under the plugin's name",
     "mcpfleet/server/reply.py Replies.encode": "whatever a tool put into its result, its caller gets a response",
+    "mcpfleet/server/rootschange.py tell": "what the user's hook raises is logged: a notification has no response",
     "mcpfleet/server/streams.py CallStream.open": "gives the lease up, then lets everything pass",
     "mcpfleet/server/threads.py Threads.run.job": "hands whatever a function raises to the caller's own thread",
     "mcpfleet_service/boot.py application": "whatever the user's module raises is told and ends the process",

@@ -324,6 +324,23 @@ async def test_a_resumed_stream_brings_the_question_again_and_its_answer_counts(
             assert (await resumed.answer()).replies[-1]["result"]["content"][0]["text"] == "declined"
 
 
+@every_legacy
+async def test_the_server_hears_that_roots_have_changed(asking_fleet: Fleet, date: str) -> None:
+    """Roots, "Root List Changes"; of every body that tells of it."""
+    async with connected(asking_fleet.url, date, capabilities=ABLE) as client:
+        assert (await client.notify("notifications/roots/list_changed", pin=0)).status == 202
+        await journalled(asking_fleet, f"roots changed {client.session_id}")
+
+
+async def test_a_hook_that_fails_harms_nobody(asking_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON-RPC 2.0: a notification has no response, whatever comes of it."""
+    monkeypatch.setattr("tests.wire.CLIENT_INFO", {"name": "unlucky", "version": "1"})
+    async with connected(asking_fleet.url, LATEST_HANDSHAKE, capabilities=ABLE) as client:
+        assert (await client.notify("notifications/roots/list_changed", pin=0)).status == 202
+        await journalled(asking_fleet, f"roots changed {client.session_id}")
+        assert (await client.request("ping")).status == 200
+
+
 def assert_nobody_waits(answer: Answer) -> None:
     assert answer.status == 400
     assert answer.error["code"] == -32600

@@ -240,3 +240,11 @@ async def connect(ctx: Context) -> str:
     if any(answer.get("action") != "accept" for answer in ctx.input_responses.values()):
         raise UrlElicitationRequired(ElicitUrl(message="Sign in", url="https://example.com/connect"))
     return "connected"
+
+
+@server.on_roots_changed
+async def roots_changed(ctx: Context) -> None:
+    """Note it; one client in the tests makes this fail."""
+    journal_entries.append(f"roots changed {ctx.session_id}")
+    if (ctx.client_info or {}).get("name") == "unlucky":
+        raise RuntimeError("no luck")

@@ -18,10 +18,12 @@ from mcpfleet.server.permission import MayWatch
 from mcpfleet.server.prompt import Prompt, compile_prompt
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.resource import ServedResource, ServedTemplate, compile_resource
+from mcpfleet.server.rootschange import RootsHook
 from mcpfleet.server.tool import Tool, compile_tool
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Hook = TypeVar("Hook", bound=MayWatch)
+Heard = TypeVar("Heard", bound=RootsHook)
 
 FRESH: Final = CacheHint()
 """Nothing is to be kept, let alone for others."""
@@ -72,6 +74,8 @@ class Server:
         self.input_required_legacy_shim = input_required_legacy_shim
         self.registry = Registry()
         self.switchable = switchable
+        self.roots_hook: RootsHook | None = None
+        """What is called when a legacy client says that its roots have changed."""
         self.watch_hook: MayWatch | None = None
         """What decides on who may watch what; None: everybody may watch everything."""
         self._cache = _checked_hints(cache)
@@ -260,6 +264,17 @@ class Server:
         if self.watch_hook is not None:
             raise RegistrationError("another function decides already on who may watch what")
         self.watch_hook = hook
+        return hook
+
+    def on_roots_changed(self, hook: Heard, /) -> Heard:
+        """Call this function when a legacy client says that its roots have changed; as a decorator.
+
+        It takes a `Context`, on which nothing can be asked: the next request that asks for the roots gets the new ones.
+        It must be quick. `RegistrationError` if there is one already.
+        """
+        if self.roots_hook is not None:
+            raise RegistrationError("another function is called already when roots change")
+        self.roots_hook = hook
         return hook
 
     def discovery(self) -> DiscoverResult:

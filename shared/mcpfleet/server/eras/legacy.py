@@ -24,7 +24,7 @@ from mcpfleet.protocol.jsonrpc import (
     is_id,
 )
 from mcpfleet.protocol.revisions import Revision, negotiate
-from mcpfleet.server import eventids
+from mcpfleet.server import eventids, rootschange
 from mcpfleet.server.auth import Principal, owner_of, remaining
 from mcpfleet.server.cancellation import Cancellations
 from mcpfleet.server.eras.batches import serve_batch
@@ -155,6 +155,8 @@ class Legacy:
         request_id: Any = notification.params.get("requestId")
         if notification.method == "notifications/cancelled" and is_id(request_id):
             await self._cancellations.send(session, request_id)
+        elif notification.method == rootschange.METHOD and self._server.roots_hook is not None:
+            await rootschange.tell(self._server.roots_hook, session)
 
 
 def _answers_alone(batch: Batch) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcpfleet import CacheHint, Context, ResourceNotFound, Server, ToolError
+from mcpfleet import CacheHint, Context, ReadResourceResult, ResourceNotFound, Server, ToolError
 from mcpfleet.server.outcome import Refusal, Success
 from tests.server.methods.desk import asking
 
@@ -175,3 +175,18 @@ async def test_words_of_an_exception_stay_here(caplog: pytest.LogCaptureFixture)
 async def test_a_server_without_resources_does_not_have_their_methods(method: str) -> None:
     async with asking(Server("s")) as desk:
         assert (await desk.refusal(method, {"uri": "x://a"})).code == -32601
+
+
+@pytest.mark.parametrize("retried", [{"inputResponses": {}}, {"requestState": "sealed"}])
+async def test_what_depends_on_a_clients_answers_is_not_to_be_kept(retried: dict[str, Any]) -> None:
+    """Caching, "Cache Key": results of requests with these MUST NOT be cached."""
+    server = Server("s", cache=CacheHint(60, "public"))
+    server.resource("x://a", name="a")(lambda: "a")
+    server.resource("x://b", name="b")(lambda: ReadResourceResult(contents=[], ttl_ms=5, cache_scope="public"))
+    async with asking(server) as desk:
+        for uri, contents in (("x://a", 1), ("x://b", 0)):
+            outcome = await desk.outcome("resources/read", {"uri": uri, **retried})
+            assert isinstance(outcome, Success)
+            assert isinstance(outcome.result, ReadResourceResult)
+            assert (outcome.cache, outcome.result.ttl_ms, outcome.result.cache_scope) == (CacheHint(), None, None)
+            assert len(outcome.result.contents) == contents

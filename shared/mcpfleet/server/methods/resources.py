@@ -1,17 +1,25 @@
 """`resources/read`."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
 
 from mcpfleet.errors import ProtocolError, ResourceNotFound
 from mcpfleet.protocol import uris
 from mcpfleet.protocol.jsonrpc import INVALID_PARAMS
+from mcpfleet.protocol.messages.resources import ReadResourceResult
+from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server.context import Context
 from mcpfleet.server.methods.desk import Desk
 from mcpfleet.server.methods.params import text
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Success
 from mcpfleet.server.resource import Reading
+
+_ANSWERS: Final = frozenset({"inputResponses", "requestState"})
+"""What a request has that goes on with an earlier one."""
 
 
 class Resources:
@@ -25,6 +33,10 @@ class Resources:
         uri = text(params, "uri")
         if not uris.is_uri(uri):
             raise ProtocolError(INVALID_PARAMS, "params.uri must be an absolute URI", {"uri": uri})
+        success = await self._found(uri, context)
+        return success if _ANSWERS.isdisjoint(params) else _not_to_be_kept(success)
+
+    async def _found(self, uri: str, context: Context) -> Success:
         exact = self._desk.registry.resources.get(uri)
         if exact is not None:
             return await self._read(exact.reading, uri, {}, context)
@@ -51,3 +63,11 @@ class Resources:
             cache=reading.cache or self._desk.server.cache_hint("resources/read"),
         )
         return await self._desk.perform(operation, context)
+
+
+def _not_to_be_kept(success: Success) -> Success:
+    """A result that depends on what its client was asked, which no cache knows ("Caching", section "Cache Key")."""
+    result = success.result
+    if isinstance(result, ReadResourceResult):
+        result = msgspec.structs.replace(result, ttl_ms=None, cache_scope=None)
+    return replace(success, result=result, cache=CacheHint())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcpfleet import Context, forms
+from mcpfleet import Context, ProtocolError, forms
 from mcpfleet.protocol.messages import SamplingMessage, TextContent, ToolUseContent
 from tests.server.wire import Flight, Json, Node, Session
 from tests.server.world import World
@@ -163,6 +163,34 @@ async def test_only_methods_that_may_ask_end_with_a_question(memory: World, meth
     meta = {"io.modelcontextprotocol/clientCapabilities": ABLE}
     got = await node.modern(method, params, meta=meta).got()
     assert "input_required" not in str(got.messages)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {"url": "https://example.com"},
+        {"elicitations": []},
+        {"elicitations": [{"mode": "form", "message": "m", "requestedSchema": {}}]},
+        {"elicitations": [{"mode": "url", "message": "m", "url": "page", "elicitationId": "e"}]},
+    ],
+)
+async def test_the_error_that_demands_a_visit_never_goes_out_without_its_pages(
+    memory: World, era: str, data: Any
+) -> None:
+    """Elicitation 2025-11-25, "URL Elicitation Required Error": whatever a handler has written by hand."""
+    node = await memory.node()
+    session = await asking(node)
+    params: Json = {"name": "held", "arguments": {"name": "a"}}
+    meta = {"io.modelcontextprotocol/clientCapabilities": ABLE}
+    modern = era == "modern"
+    flight = node.modern("tools/call", params, meta=meta) if modern else session.request(node, "tools/call", params)
+    await memory.stage.began()
+    memory.stage.fail("a", ProtocolError(-32042, "visit", data))
+    got = await flight.got()
+    assert (got.status, got.error["code"], got.error["message"]) == (200, -32603, "Internal error")
+    assert (await session.call(node, "echo", x="lives").got()).text == "lives"
 
 
 async def test_a_conversation_that_clients_must_refuse_is_not_sent(memory: World) -> None:

@@ -268,10 +268,10 @@ async def test_a_protocol_error_is_answered_like_any_other_outcome(world: World)
         await world.stage.began()
         if streamed:
             await world.stage.contexts[str(streamed)].report_progress(1)
-        world.stage.fail(str(streamed), ProtocolError(-32042, "look there", {"url": "https://example.org"}))
+        world.stage.fail(str(streamed), ProtocolError(42, "look there", {"url": "https://example.org"}))
         got = await flight.got()
         assert (got.status, got.streamed) == (200, streamed)
-        assert got.error == {"code": -32042, "message": "look there", "data": {"url": "https://example.org"}}
+        assert got.error == {"code": 42, "message": "look there", "data": {"url": "https://example.org"}}
 
 
 async def test_two_calls_with_one_id_each_get_their_own_answer(world: World) -> None:

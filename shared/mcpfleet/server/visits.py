@@ -1,18 +1,25 @@
 """Pages that a user must visit before a request can be served ("Elicitation", section "URL Elicitation Required")."""
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from mcpfleet.errors import MissingCapability, ProtocolError
-from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, URL_ELICITATION_REQUIRED
 from mcpfleet.protocol.messages.elicitation import ElicitUrl
 from mcpfleet.protocol.questions import InputRequiredResult, missing
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.outcome import Outcome, Refusal, Success
+
+log = logging.getLogger("mcpfleet.visits")
+
+
+class _Required(msgspec.Struct, frozen=True):
+    elicitations: Annotated[list[ElicitUrl], msgspec.Meta(min_length=1)]
 
 
 class UrlElicitationRequired(ProtocolError):
@@ -23,18 +30,10 @@ class UrlElicitationRequired(ProtocolError):
     """
 
     def __init__(self, *pages: ElicitUrl, message: str = "The user must visit a page first") -> None:
-        """`ValueError` without a page; one without an `elicitation_id` gets one."""
+        """`ValueError` without a page."""
         if not pages:
             raise ValueError("at least one page is required")
-        named = [
-            page if page.elicitation_id else msgspec.structs.replace(page, elicitation_id=secrets.token_hex(16))
-            for page in pages
-        ]
-        super().__init__(URL_ELICITATION_REQUIRED, message, {"elicitations": msgspec.to_builtins(named)})
-
-
-class _Required(msgspec.Struct):
-    elicitations: list[ElicitUrl]
+        super().__init__(URL_ELICITATION_REQUIRED, message, {"elicitations": msgspec.to_builtins(pages)})
 
 
 def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome:
@@ -42,9 +41,16 @@ def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome
 
     `given` is what a modern client answers in this round.
     """
-    pages = _pages(outcome)
-    if not pages:
+    if not isinstance(outcome, Refusal) or outcome.code != URL_ELICITATION_REQUIRED:
         return outcome
+    try:
+        pages = msgspec.convert(outcome.data, _Required).elicitations
+    except (
+        msgspec.ValidationError
+    ) as fault:  # an error that somebody wrote by hand, which no client could make sense of
+        correlation = secrets.token_hex(8)
+        log.error("an error %d names no pages: %s; correlation id %s", outcome.code, fault, correlation)
+        return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
     lacking = missing(pages[0], caller.capabilities, caller.revision)
     if lacking:
         error = MissingCapability(lacking)
@@ -55,16 +61,6 @@ def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome
     if any(given.get(key, {}).get("action", "accept") != "accept" for key in keyed):
         return Refusal(INVALID_REQUEST, "The user did not visit the page", {"reason": "declined"})
     return Success({}, input_required=InputRequiredResult(input_requests=keyed))
-
-
-def _pages(outcome: Outcome) -> list[ElicitUrl]:
-    """The pages to visit; none for what is no such outcome, or only has its code."""
-    if not isinstance(outcome, Refusal) or outcome.code != URL_ELICITATION_REQUIRED:
-        return []
-    try:
-        return msgspec.convert(outcome.data, _Required).elicitations
-    except msgspec.ValidationError:
-        return []
 
 
 def _key(page: ElicitUrl) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcpfleet.server.call import REGISTER_AFTER
+from mcpfleet.server.exchange import Retention
 from tests.server.wire import DEADLINE, Flight, Node, Session
 from tests.server.world import PATIENT, World, eventually
 
@@ -204,6 +205,25 @@ async def test_a_call_that_could_not_be_registered_is_found_by_its_id(world: Wor
     world.links[node].away = False
     await session.cancel(other, 1)
     assert (await flight.got()).replies == []
+
+
+async def test_a_call_that_missed_a_part_of_its_sessions_log_goes_on_and_hears_what_comes_then(world: World) -> None:
+    policy = replace(LISTENING, retention=Retention(keep=2))
+    node, other = await world.node(policy), await world.node(policy)
+    session = await node.initialize()
+    flight = await begin(world, node, session, "a")
+    await flight.begun()
+    go = world.links[node].hold(f"read {session.id}/log")
+    for _ in range(5):
+        await session.cancel(other, "unknown")
+    await world.links[node].reached(f"read {session.id}/log")
+    verbs = world.links[node].verbs
+    verbs.clear()
+    go()
+    await eventually(lambda: f"open {session.id}/log" in verbs and verbs[-1] == f"read {session.id}/log")
+    await session.cancel(other, 1)
+    assert (await flight.got()).replies == []
+    assert await world.stage.was_cancelled() == "a"
 
 
 async def test_a_cancel_that_cannot_be_sent_is_refused_for_now(world: World) -> None:

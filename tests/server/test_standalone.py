@@ -58,7 +58,9 @@ async def test_the_first_stream_of_a_session_begins_where_the_session_did(world:
 async def test_a_later_stream_begins_with_what_comes_then(world: World) -> None:
     node, other = await world.node(), await world.node()
     session = await node.initialize()
+    await node.engine.fleet.notify_tools_changed()
     first = await listening(session, node)
+    await heard(first)
     await node.engine.fleet.notify_tools_changed()
     await heard(first)
     await first.cut()
@@ -135,6 +137,11 @@ async def test_what_was_published_before_the_take_over_is_told_by_the_older_stre
     assert await heard(newer) == CHANGED
     assert older.peer.arrived.empty()
     assert newer.peer.arrived.empty()
+    await older.cut()
+    again = await listening(session, other, older.last_event_id)  # from what it was told late, while it was silent
+    await other.engine.fleet.notify_tools_changed()
+    assert await heard(again) == CHANGED
+    assert again.peer.arrived.empty(), "the rest was the other stream's"
 
 
 async def test_a_stream_that_was_silent_and_is_taken_up_again_passes_over_what_the_other_was_told(
@@ -240,8 +247,10 @@ async def test_a_process_that_drains_tells_its_clients_to_come_back_and_new_ones
     node.engine.drain()
     got = await flight.got()
     assert got.events[-1].retry_ms
+    before = await world.store.open(f"{session.id}/log", ttl=60)
     late = await session.listen(node).got()
     assert (late.status, late.messages, bool(late.events[-1].retry_ms)) == (200, [], True)
+    assert await world.store.open(f"{session.id}/log", ttl=60) == before, "it took nothing over"
     again = await listening(session, other, flight.last_event_id)
     await other.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
@@ -280,17 +289,27 @@ async def test_a_stream_whose_own_log_is_lost_in_part_counts_everything_as_chang
 async def test_a_lost_log_of_events_counts_as_a_change_on_every_open_stream_that_is_not_silent(world: World) -> None:
     node, other = await world.node(), await world.node()
     session, second = await node.initialize(), await node.initialize()
-    silent, flight, elsewhere = (
-        await listening(session, node),
-        await listening(session, node),
-        await listening(second, other),
-    )
+    silent = await listening(session, node)
+    for _ in range(2):
+        await node.engine.fleet.notify_tools_changed()
+        await heard(silent)
+    flight, elsewhere = await listening(session, node), await listening(second, other)
+    assert [await heard(elsewhere), await heard(elsewhere)] == [CHANGED, CHANGED]
     await world.store.delete(EVENTS)
     assert await heard(flight) == CHANGED
     assert await heard(elsewhere) == CHANGED
     await node.engine.fleet.notify_tools_changed()
     assert await heard(flight) == CHANGED
     assert silent.peer.arrived.empty()
+
+
+async def test_a_stream_whose_session_was_deleted_ends_although_it_cannot_hear_so(world: World) -> None:
+    node, other = await world.node(replace(PATIENT, session_idle=0.5, lease=0.3)), await world.node()
+    session = await node.initialize()
+    flight = await listening(session, node)
+    world.links[node].hold(f"read {session.id}/log")
+    await session.end(other)
+    assert (await flight.got()).messages == []
 
 
 async def test_an_outage_ends_no_stream_and_loses_no_change(world: World) -> None:

@@ -246,3 +246,11 @@ def test_tool_uses_and_their_results_stand_where_they_must(messages: list[Sampli
     """2025-11-25, Sampling, "Tool Use and Result Balance" and "Tool Result Messages"."""
     found = unbalanced(messages)
     assert found is None if words is None else words in (found or "")
+
+
+def test_an_input_required_result_has_requests_or_a_state() -> None:
+    """Multi Round-Trip Requests, "Server Requirements (Basic Workflow)": at least one of the two."""
+    assert InputRequiredResult(input_requests={"a": FORM}).request_state is None
+    assert InputRequiredResult(request_state="").input_requests == {}
+    with pytest.raises(ValueError, match="input requests, or a state"):
+        InputRequiredResult()

@@ -10,6 +10,7 @@ from mcpfleet import Server
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.server.auth import Authenticate
+from mcpfleet.server.choice import Choose
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.policy import Policy
@@ -35,20 +36,24 @@ def create_app(
     backplane: Backplane | None = None,
     settings: Settings | None = None,
     authenticate: Authenticate | None = None,
+    choose: Choose | None = None,
 ) -> FastAPI:
     """An application that serves the server's tools; one of a fleet if its settings name a Redis.
 
     `backplane` is used as it is and left open; without one the settings decide. `authenticate` turns the headers of
-    each request into its principal; whom it does not know is refused with 401. Serve it with a lifespan, or mount it
-    with `mounting.lifespan_of`: the engine runs from start-up to shutdown, and meanwhile `app.state.fleet` tells
-    clients what has changed.
+    each request into its principal; whom it does not know is refused with 401. `choose` returns, for the headers and
+    the principal of each request, the server whose tools, prompts and resources it is offered in place of `server`'s,
+    which still says who it is and what it is capable of. Serve it with a lifespan, or mount it with
+    `mounting.lifespan_of`: the engine runs from start-up to shutdown, and meanwhile `app.state.fleet` tells clients
+    what has changed.
     """
     settings = settings or Settings()
     life = Life(drain_delay=settings.drain_delay)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with life.lived(_opened(backplane, server, settings), named(server, settings), _policy(settings)):
+        opened, policy = _opened(backplane, server, settings), _policy(settings)
+        async with life.lived(opened, named(server, settings), policy, choose):
             yield
 
     app = FastAPI(

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from mcpfleet.backplane.base import Backplane
+from mcpfleet.server.choice import Choose
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.events import Change
 from mcpfleet.server.fleet import Kind
@@ -45,7 +46,11 @@ class Life:
 
     @asynccontextmanager
     async def lived(
-        self, opening: AbstractAsyncContextManager[Backplane], server: Server, policy: Policy
+        self,
+        opening: AbstractAsyncContextManager[Backplane],
+        server: Server,
+        policy: Policy,
+        choose: Choose | None = None,
     ) -> AsyncIterator[None]:
         """Serve for the time of the block.
 
@@ -55,7 +60,7 @@ class Life:
         drain = self._drain = Drain(self._begin, delay=self._delay)
         try:
             async with opening as backplane:
-                self._engine = engine = Engine(server, backplane, policy)
+                self._engine = engine = Engine(server, backplane, policy, choose)
                 async with engine.running():
                     with drain.on_signals():
                         yield

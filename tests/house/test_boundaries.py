@@ -10,6 +10,7 @@ BOUNDARIES = {
     "mcpfleet/backplane/faults.py Stepped._outcome": "an actor's failure is a result for the test to judge",
     "mcpfleet/backplane/reconnect.py stay_connected": "whatever ended a connection, a new one is the cure",
     "mcpfleet/server/call.py Call.run": "an unforeseen error ends one call, not all of them",
+    "mcpfleet/server/choice.py Choice.serve": "what the user's choice raises fails one request, without its words",
     "mcpfleet/server/dispatch.py Dispatcher._call_tool": "what a tool raises becomes a result without its words",
     "mcpfleet/server/dispatch.py Dispatcher.serve": "what a method raises becomes an error without its words",
     "mcpfleet/server/engine.py Engine.serve": "an unforeseen error fails one request, not the process",

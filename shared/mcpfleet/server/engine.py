@@ -32,6 +32,7 @@ from mcpfleet.server.auth import Principal
 from mcpfleet.server.call import Means
 from mcpfleet.server.calls import Calls
 from mcpfleet.server.cancellation import Cancellations
+from mcpfleet.server.choice import Choice, Choose, Serving
 from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.eras.legacy import Legacy
 from mcpfleet.server.eras.listening import Listening
@@ -67,7 +68,10 @@ log = logging.getLogger("mcpfleet.engine")
 class Engine:
     """One server in one process, on one backplane; made after the fork, since it mints the process's id."""
 
-    def __init__(self, server: Server, backplane: Backplane, policy: Policy | None = None) -> None:
+    def __init__(
+        self, server: Server, backplane: Backplane, policy: Policy | None = None, choose: Choose | None = None
+    ) -> None:
+        """`choose` decides whose tools, prompts and resources each request is offered in place of `server`'s."""
         self.id = secrets.token_hex(8)
         self.server = server
         self._policy = policy or Policy()
@@ -79,9 +83,11 @@ class Engine:
         self._watches = Watches(self._feed)
         self._switches = Switches(server, process, self._feed, self._events.publish)
         self.fleet = Fleet(self._events.publish, self._switches.switch)
-        dispatcher = Dispatcher(
+        dispatcher: Serving = Dispatcher(
             server, self._threads, self.fleet, page_size=self._policy.page_size, switches=self._switches
         )
+        if choose is not None:
+            dispatcher = Choice(choose, self._chosen)
         replies = Replies(msgspec.to_builtins(server.info))
         self._keyring = Keyring(backplane, wrapping=self._policy.key_encryption_key)
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
@@ -214,6 +220,9 @@ class Engine:
     def _stop(self) -> None:
         self._calls.stop()
         self._modern.stop()
+
+    def _chosen(self, server: Server) -> Dispatcher:
+        return Dispatcher(server, self._threads, self.fleet, page_size=self._policy.page_size)
 
     def _beat(self) -> Beat:
         return Beat(self.id, self.server.info.version, self.server.registry.digest, float(self.calls))

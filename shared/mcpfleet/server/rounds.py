@@ -12,7 +12,7 @@ from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Request
 from mcpfleet.protocol.questions import InputRequiredResult, missing, written
 from mcpfleet.server.caller import Caller
-from mcpfleet.server.dispatch import Dispatcher
+from mcpfleet.server.choice import Serving
 from mcpfleet.server.outcome import STOPPED, Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.policy import Policy
@@ -34,7 +34,7 @@ ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 class Rounds:
     """Serves each round, and seals what the next one must know."""
 
-    dispatcher: Dispatcher
+    dispatcher: Serving
     shim: Shim
     states: RequestStates
     policy: Policy

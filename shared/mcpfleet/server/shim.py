@@ -11,7 +11,7 @@ from mcpfleet.protocol.forms import Unshowable
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request
 from mcpfleet.protocol.questions import InputRequiredResult, missing, written
 from mcpfleet.server.caller import Caller
-from mcpfleet.server.dispatch import Dispatcher
+from mcpfleet.server.choice import Serving
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
 
@@ -22,7 +22,7 @@ MAX_ROUNDS: Final = 8
 class Shim:
     """Serves legacy requests, asking in the handler's name until it has a result."""
 
-    dispatcher: Dispatcher
+    dispatcher: Serving
     allowed: bool = True
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:

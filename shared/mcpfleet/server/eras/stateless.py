@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from mcpfleet.errors import CannotAsk
+from mcpfleet.errors import CannotAsk, Unavailable
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import Initialize, StatelessPost, refuse_batch, refuse_meta
 from mcpfleet.protocol.jsonrpc import Batch, Failure, Malformed, Notification, Reply, Request, encode_failure
@@ -23,7 +23,7 @@ from mcpfleet.protocol.revisions import Revision, negotiate
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.eras.modern import Modern, Response
-from mcpfleet.server.outcome import Success
+from mcpfleet.server.outcome import STORE_AWAY, Success
 from mcpfleet.server.outlet import Outlet, Silent
 from mcpfleet.server.peer import ACCEPTED, EVENT_STREAM, JSON, Answer, Peer, refused, whole
 from mcpfleet.server.reply import Replies
@@ -97,7 +97,10 @@ class Stateless:
             request_id=request.id,
             meta=request.params.get("_meta", {}),
         )
-        return self._replies.encode(request.id, await self._modern.outcome(request, caller, outlet), revision)
+        outcome = await self._modern.outcome(request, caller, outlet)
+        if outcome is STORE_AWAY and not isinstance(outlet, Silent):  # one of a batch is refused by itself
+            raise Unavailable("the store has to be asked for this")
+        return self._replies.encode(request.id, outcome, revision)
 
 
 class OneWay:

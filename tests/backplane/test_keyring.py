@@ -1,5 +1,6 @@
 """The ring of keys: every process opens what another sealed, across rotations, failovers and cuts."""
 
+import asyncio
 import logging
 
 import pytest
@@ -11,6 +12,7 @@ from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.errors import KeyRefused, Unavailable
 from tests.backplane.conftest import Pair
 from tests.clock import Clock
+from tests.server.world import eventually
 
 
 class Away:
@@ -229,3 +231,17 @@ async def test_who_stores_keys_in_the_open_is_told_so_once(
 def test_a_key_outlives_everything_that_was_sealed_with_it() -> None:
     assert KEY_SECONDS > keyring.MAX_SEALED_SECONDS
     assert ROTATE_SECONDS > 2 * ANNOUNCE_SECONDS
+
+
+async def test_a_ring_that_another_version_wrote_does_not_end_the_process(
+    pair: Pair, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = Keyring(pair.here, announce=0.03, clock=clock)
+    key = await here.sealing()
+    await pair.there.put(IDS, b"\xff", ttl=60)
+    running = asyncio.ensure_future(here.run())
+    await eventually(lambda: "cannot be read" in caplog.text)
+    assert not running.done()
+    assert await here.find(key.id) == key
+    running.cancel()
+    await asyncio.wait([running])

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from mcpfleet import Context, Principal, Server, forms
+from mcpfleet import Context, InputRequiredResult, Principal, QuestionFailed, Server, forms
 from tests.server.wire import Got, Json, Node
 from tests.server.world import PATIENT, World
 
@@ -107,3 +107,24 @@ async def test_methods_whose_results_cannot_ask_ignore_what_belongs_to_rounds(me
     node = await memory.node(PATIENT, asking())
     got = await node.modern("tools/list", {"requestState": "x", "inputResponses": 1}, meta=ABLE).got()
     assert got.result["resultType"] == "complete"
+
+
+async def test_methods_of_ones_own_can_ask_nothing(memory: World) -> None:
+    """The results of other methods than the three cannot ask for input."""
+    server = asking()
+
+    @server.method("acme/ask")
+    async def acme_ask(ctx: Context) -> dict[str, str]:
+        try:
+            await ctx.elicit("Who?", FORM)
+        except QuestionFailed as error:
+            return {"failed": str(error)}
+        return {}
+
+    @server.method("acme/hand")
+    async def acme_hand() -> InputRequiredResult:
+        return InputRequiredResult(request_state="x")
+
+    node = await memory.node(PATIENT, server)
+    assert "cannot be asked" in (await node.modern("acme/ask", meta=ABLE).got()).result["failed"]
+    assert (await node.modern("acme/hand", meta=ABLE).got()).error["code"] == -32603

@@ -26,7 +26,7 @@ from mcpfleet.backplane.base import ABSENT, Backplane, CellExpectation
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.backplane.stored import pack, unpack
-from mcpfleet.errors import InDoubt, KeyRefused, Unavailable
+from mcpfleet.errors import BackplaneError, InDoubt, KeyRefused, Unavailable
 
 log = logging.getLogger("mcpfleet.keyring")
 
@@ -149,9 +149,13 @@ class Keyring:
         await self._needed.wait()
         while True:
             await asyncio.sleep(self._announce / 3)
-            with suppress(Unavailable):
+            try:
                 await self.read()
                 await self._rotate_if_due()
+            except Unavailable:
+                continue
+            except BackplaneError:  # one value that cannot be read must not end the process
+                log.exception("the ring of keys cannot be read")
 
     async def read(self) -> None:
         """Read the ring, put back what it lacks, and make a key if it has none. Raises `Unavailable`."""

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import msgspec
 
-from mcpfleet.errors import CannotAsk
 from mcpfleet.server.outlet import Outlet
 
 TURNS: Final = 10
@@ -42,9 +41,7 @@ class Memory:
 class Round:
     """The outlet of one round: what is said passes through, and questions are answered from what is known."""
 
-    def __init__(
-        self, outlet: Outlet, memory: Memory, given: Mapping[str, Any], *, may_ask: bool, patience: float
-    ) -> None:
+    def __init__(self, outlet: Outlet, memory: Memory, given: Mapping[str, Any], *, patience: float) -> None:
         """`given` are the client's `inputResponses`; an answer counts only for a question that was asked.
 
         The handler has `patience` seconds to ask again what it asked before, once it asks something new.
@@ -52,7 +49,6 @@ class Round:
         self._outlet = outlet
         self._memory = memory
         self._given = {key: value for key, value in given.items() if key in memory.asked}
-        self._may_ask = may_ask
         self._patience = patience
         self._answers = dict(memory.answers)
         self._steps = dict(memory.steps)
@@ -80,8 +76,6 @@ class Round:
 
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
         """The answer, if the client has given it; else the round ends here."""
-        if not self._may_ask:
-            raise CannotAsk("The client cannot be asked anything while this method is served.")
         key = self._key("q", {"method": method, "params": params})
         self._awaited.discard(key)
         answer = self._answers.get(key, self._given.get(key))

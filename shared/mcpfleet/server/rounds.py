@@ -47,13 +47,15 @@ class Rounds:
         """
         if caller.revision.server_requests:
             return shown(await self.shim.serve(request, caller, outlet), caller, {})
+        if request.method not in ASKING:
+            return _final(request, shown(await self.dispatcher.serve(request, caller, outlet), caller, {}))
         try:
             memory, given = await self._told(request, caller)
         except ProtocolError as error:
             return Refusal(error.code, error.message, error.data)
-        caller = replace(caller, input_responses=given, request_state=memory.state)
-        patience = self.policy.replay_within
-        round_ = Round(outlet, memory, given, may_ask=request.method in ASKING, patience=patience)
+        if given or memory.state is not None:
+            caller = replace(caller, input_responses=given, request_state=memory.state)
+        round_ = Round(outlet, memory, given, patience=self.policy.replay_within)
         outcome = shown(await self._run(request, caller, round_), caller, given)
         if round_.diverged:
             return _failed(request, "the handler asked its client something else than before")
@@ -65,8 +67,6 @@ class Rounds:
 
     async def _told(self, request: Request, caller: Caller) -> tuple[Memory, Mapping[str, Any]]:
         """What earlier rounds have come to, and what the client answers now."""
-        if request.method not in ASKING:
-            return Memory(), {}
         given = request.params.get("inputResponses", {})
         if not isinstance(given, dict) or not all(isinstance(answer, dict) for answer in given.values()):
             raise ProtocolError(INVALID_PARAMS, "params.inputResponses must be an object of objects")
@@ -93,8 +93,6 @@ class Rounds:
 
     async def _ask_for(self, request: Request, caller: Caller, round_: Round, wanted: InputRequiredResult) -> Outcome:
         """What a handler that speaks of rounds itself wants asked, if the client can be asked that."""
-        if request.method not in ASKING:
-            return _failed(request, "this method's result cannot ask for input")
         requests: Requests = {}
         for key, question in wanted.input_requests.items():
             lacking = missing(question, caller.capabilities, caller.revision)
@@ -124,6 +122,13 @@ class Rounds:
             except StateTooLarge as error:
                 return _failed(request, str(error))
         return Success(result)
+
+
+def _final(request: Request, outcome: Outcome) -> Outcome:
+    """The outcome of a method that has one round only."""
+    if isinstance(outcome, Success) and outcome.input_required is not None:
+        return _failed(request, "this method's result cannot ask for input")
+    return outcome
 
 
 def _failed(request: Request, why: str) -> Refusal:

@@ -104,8 +104,8 @@ class Response:
             await self._peer.send(frame)
 
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
-        """Fail: a question ends the request, so it never comes here."""
-        raise CannotAsk("A response carries no questions in this protocol version.")
+        """Fail: only some methods may ask, and they do it by ending the request, so they never come here."""
+        raise CannotAsk("The client cannot be asked anything while this method is served.")
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do it."""

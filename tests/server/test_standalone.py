@@ -156,7 +156,12 @@ async def test_a_stream_that_was_silent_and_is_taken_up_again_passes_over_what_t
     await node.engine.fleet.notify_tools_changed()
     await heard(second)
     await first.cut()
+    go = world.links[node].hold(f"read {session.id}/log")
     again = await listening(session, node, first.last_event_id)
+    await world.links[node].reached(f"read {session.id}/log")
+    assert (await session.call(node, "echo", x="hi").got()).text == "hi"
+    assert again.peer.arrived.empty(), "it cannot know yet what is its own to tell"
+    go()
     await other.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
     assert again.peer.arrived.empty(), "the second change was the other stream's"

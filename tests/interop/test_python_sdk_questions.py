@@ -1,9 +1,10 @@
 """The official Python SDK's client is asked, and answers, in both eras, behind the hostile balancer."""
 
 import json
+import sys
 
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.client import ClientRequestContext
 from mcp_types import (
     CallToolResult,
@@ -19,6 +20,7 @@ from mcp_types import (
 from pydantic import FileUrl
 
 from tests.fleets import Fleet, Launch
+from tests.processes import ROOT, environment
 
 both_eras = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -48,6 +50,23 @@ async def roots(context: ClientRequestContext) -> ListRootsResult:
 def asked(fleet: Fleet, mode: str) -> Client:
     """The SDK's client, which can be asked everything."""
     return Client(fleet.url, mode=mode, elicitation_callback=fill_in, sampling_callback=say, list_roots_callback=roots)
+
+
+@both_eras
+async def test_over_stdio_it_is_asked_just_so(mode: str) -> None:
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "mcpfleet_service.cli", "stdio", "tests.servers.inquisitive:server"],
+        env=environment({}),
+        cwd=ROOT,
+    )
+    async with Client(
+        command, mode=mode, elicitation_callback=fill_in, sampling_callback=say, list_roots_callback=roots
+    ) as client:
+        assert text(await client.call_tool("greet")) == "warm Ada None"
+        assert text(await client.call_tool("both")) == "Ada Paris"
+        assert text(await client.call_tool("by_hand")) == "Hello, Ada!"
+        assert text(await client.call_tool("stepwise")) == "after 3 rounds: ['client_roots', 'step']"
 
 
 @pytest.fixture

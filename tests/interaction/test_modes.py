@@ -6,23 +6,42 @@ The protocol leaves it to a server: Transports, "Sending Messages to the Server"
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests import wire
-from tests.fleets import Launch
+from tests.fleets import Fleet, Launch
+from tests.redis_server import SharedRedis, fresh_namespace
 from tests.wire import LEGACY, MODERN, Answer, Client, connected
+
+
+@pytest.fixture(scope="module")
+def json_only(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Two processes that answer with JSON, and would soon do otherwise if they could."""
+    settings = {"JSON_RESPONSE": "true", "KEEPALIVE_SECONDS": "0.1", "SSE_AFTER_MS": "50"}
+    with fresh_namespace(redis_server) as namespace:
+        settings |= {"REDIS_URL": redis_server.url, "NAMESPACE": namespace}
+        with Fleet(tmp_path_factory.mktemp("json-only"), 2, settings) as fleet:
+            yield fleet
+
+
+@pytest.fixture(scope="module")
+def stateless(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Two processes without sessions."""
+    with fresh_namespace(redis_server) as namespace:
+        settings = {"STATELESS": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
+        with Fleet(tmp_path_factory.mktemp("stateless"), 2, settings) as fleet:
+            yield fleet
+
 
 both_eras = pytest.mark.parametrize("date", [wire.LATEST_HANDSHAKE, MODERN])
 
 
 @both_eras
-async def test_json_only_answers_with_one_object_whatever_the_call_says_meanwhile(
-    launch_fleet: Launch, date: str
-) -> None:
-    fleet = launch_fleet(2, JSON_RESPONSE="true", KEEPALIVE_SECONDS="0.1", SSE_AFTER_MS="50")
-    async with connected(fleet.url, date) as client:
+async def test_json_only_answers_with_one_object_whatever_the_call_says_meanwhile(json_only: Fleet, date: str) -> None:
+    async with connected(json_only.url, date) as client:
         if date != MODERN:
             assert (await client.request("logging/setLevel", {"level": "debug"})).result == {}
         counted = await client.call("count", n=3, delay=0.2, token="t")
@@ -31,25 +50,22 @@ async def test_json_only_answers_with_one_object_whatever_the_call_says_meanwhil
 
 
 @both_eras
-async def test_json_only_needs_no_client_that_takes_streams(launch_fleet: Launch, date: str) -> None:
-    fleet = launch_fleet(1, JSON_RESPONSE="true")
-    async with connected(fleet.url, date, headers={"Accept": "application/json"}) as client:
+async def test_json_only_needs_no_client_that_takes_streams(json_only: Fleet, date: str) -> None:
+    async with connected(json_only.url, date, headers={"Accept": "application/json"}) as client:
         assert (await client.call("echo", x="json")).text == "json"
-    async with Client(fleet.url, date, {"Accept": "text/event-stream"}) as client:
+    async with Client(json_only.url, date, {"Accept": "text/event-stream"}) as client:
         assert (await client.request("tools/list")).status == 406
 
 
-async def test_json_only_leaves_the_sessions_own_stream(launch_fleet: Launch) -> None:
-    fleet = launch_fleet(2, JSON_RESPONSE="true")
-    async with connected(fleet.url, wire.LATEST_HANDSHAKE) as client, client.listening() as stream:
+async def test_json_only_leaves_the_sessions_own_stream(json_only: Fleet) -> None:
+    async with connected(json_only.url, wire.LATEST_HANDSHAKE) as client, client.listening() as stream:
         assert stream.status == 200
         assert (event := await stream.event()) is not None
         assert event.id
 
 
-async def test_a_cancel_still_reaches_a_call_that_is_answered_with_json(launch_fleet: Launch) -> None:
-    fleet = launch_fleet(2, JSON_RESPONSE="true")
-    async with connected(fleet.url, wire.LATEST_HANDSHAKE) as client, asyncio.TaskGroup() as tasks:
+async def test_a_cancel_still_reaches_a_call_that_is_answered_with_json(json_only: Fleet) -> None:
+    async with connected(json_only.url, wire.LATEST_HANDSHAKE) as client, asyncio.TaskGroup() as tasks:
         calling = tasks.create_task(client.call("slow", as_id="long", pin=0, seconds=60, tag="x"))
         await noted(client, 0, "began x")
         assert (await client.cancel("long", pin=1)).status == 202
@@ -57,9 +73,8 @@ async def test_a_cancel_still_reaches_a_call_that_is_answered_with_json(launch_f
 
 
 @pytest.mark.parametrize("date", LEGACY)
-async def test_without_sessions_every_request_stands_alone(launch_fleet: Launch, date: str) -> None:
-    fleet = launch_fleet(2, STATELESS="true")
-    async with Client(fleet.url, date) as client:
+async def test_without_sessions_every_request_stands_alone(stateless: Fleet, date: str) -> None:
+    async with Client(stateless.url, date) as client:
         for _ in range(2):
             hello = await handshake(client)
             assert hello.status == 200
@@ -74,13 +89,12 @@ async def test_without_sessions_every_request_stands_alone(launch_fleet: Launch,
         assert "echo" in {tool["name"] for tool in listed.result["tools"]}
         told = (await client.request("tools/call", {"name": "whoami", "arguments": {}}, headers=version)).value
         assert (told["session"], told["revision"]) == (None, date)
-    scopes = {key.split(b"{")[1].split(b"}")[0] for key in fleet.stored_keys()}
+    scopes = {key.split(b"{")[1].split(b"}")[0] for key in stateless.stored_keys()}
     assert scopes <= {b"events", b"keepers"}, "something was kept of a client"
 
 
-async def test_without_sessions_there_is_nothing_to_open_or_to_end(launch_fleet: Launch) -> None:
-    fleet = launch_fleet(1, STATELESS="true")
-    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+async def test_without_sessions_there_is_nothing_to_open_or_to_end(stateless: Fleet) -> None:
+    async with Client(stateless.url, wire.LATEST_HANDSHAKE) as client:
         for method in ("GET", "DELETE"):
             answer = await client.send(method, headers={"Mcp-Session-Id": "0" * 32})
             assert (answer.status, answer.headers["allow"]) == (405, "POST")
@@ -90,38 +104,34 @@ async def test_without_sessions_there_is_nothing_to_open_or_to_end(launch_fleet:
         assert counted.notifications == []
 
 
-async def test_without_sessions_progress_comes_on_the_response(launch_fleet: Launch) -> None:
-    fleet = launch_fleet(1, STATELESS="true")
-    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+async def test_without_sessions_progress_comes_on_the_response(stateless: Fleet) -> None:
+    async with Client(stateless.url, wire.LATEST_HANDSHAKE) as client:
         counted = await client.call("count", n=3, token=0)
         assert [each["params"]["progress"] for each in counted.notifications] == [1, 2, 3]
         assert counted.text == "3"
 
 
-async def test_without_sessions_a_client_that_takes_only_streams_gets_one(launch_fleet: Launch) -> None:
-    fleet = launch_fleet(1, STATELESS="true")
-    async with Client(fleet.url, wire.LATEST_HANDSHAKE, {"Accept": "text/event-stream"}) as client:
+async def test_without_sessions_a_client_that_takes_only_streams_gets_one(stateless: Fleet) -> None:
+    async with Client(stateless.url, wire.LATEST_HANDSHAKE, {"Accept": "text/event-stream"}) as client:
         answer = await client.call("echo", x="streamed")
         assert answer.is_stream
         assert answer.text == "streamed"
 
 
-async def test_without_sessions_nothing_of_one_request_reaches_another(launch_fleet: Launch) -> None:
+async def test_without_sessions_nothing_of_one_request_reaches_another(stateless: Fleet) -> None:
     """Not even a cancel: closing the connection is the only one there is."""
-    fleet = launch_fleet(1, STATELESS="true")
-    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+    async with Client(stateless.url, wire.LATEST_HANDSHAKE) as client:
         async with asyncio.TaskGroup() as tasks:
-            calling = tasks.create_task(client.call("slow", as_id=7, seconds=0.5, tag="kept"))
+            calling = tasks.create_task(client.call("slow", as_id=7, pin=0, seconds=0.5, tag="kept"))
             await noted(client, 0, "began kept")
             assert (await client.cancel(7)).status == 202
             assert (await calling).text == "kept"
-        async with client.calling("report", as_id=8, token="t", tag="left") as stream:
+        async with client.calling("report", as_id=8, pin=0, token="t", tag="left") as stream:
             assert await stream.message()
         await noted(client, 0, "cancelled left")
 
 
-async def test_without_sessions_batches_are_served_where_there_are_any(launch_fleet: Launch) -> None:
-    fleet = launch_fleet(1, STATELESS="true")
+async def test_without_sessions_batches_are_served_where_there_are_any(stateless: Fleet) -> None:
     batch: list[Any] = [
         {"jsonrpc": "2.0", "id": 1, "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -129,7 +139,7 @@ async def test_without_sessions_batches_are_served_where_there_are_any(launch_fl
         {"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"_meta": 7}},
         7,
     ]
-    async with Client(fleet.url, "2025-03-26") as client:
+    async with Client(stateless.url, "2025-03-26") as client:
         answer = await client.send("POST", json.dumps(batch))
         assert [each.get("result", each.get("error", {}).get("code")) for each in answer.replies] == [
             {},
@@ -143,9 +153,8 @@ async def test_without_sessions_batches_are_served_where_there_are_any(launch_fl
         assert (refused.status, refused.error["code"]) == (400, -32600)
 
 
-async def test_without_sessions_nobody_was_asked_anything(launch_fleet: Launch) -> None:
-    fleet = launch_fleet(1, STATELESS="true")
-    async with Client(fleet.url, wire.LATEST_HANDSHAKE) as client:
+async def test_without_sessions_nobody_was_asked_anything(stateless: Fleet) -> None:
+    async with Client(stateless.url, wire.LATEST_HANDSHAKE) as client:
         answer = await client.send("POST", json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}))
         assert (answer.status, answer.error["data"]) == (400, {"reason": "nobody_asked"})
 

@@ -4,11 +4,12 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp_types import CallToolResult, TextContent
+from mcp.client import ClientRequestContext
+from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
 from tests import wire
 from tests.processes import ROOT, environment
@@ -18,15 +19,15 @@ both_eras = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
 @asynccontextmanager
-async def connected(mode: str) -> AsyncIterator[Client]:
+async def connected(mode: str, server: str = "basic", **callbacks: Any) -> AsyncIterator[Client]:
     """The SDK's client of a process that it has started itself."""
     command = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "mcpfleet_service.cli", "stdio", "tests.servers.basic:server"],
+        args=["-m", "mcpfleet_service.cli", "stdio", f"tests.servers.{server}:server"],
         env=environment({}),
         cwd=ROOT,
     )
-    async with Client(command, mode=mode, read_timeout_seconds=CALL_SECONDS) as client:
+    async with Client(command, mode=mode, read_timeout_seconds=CALL_SECONDS, **callbacks) as client:
         assert client.protocol_version == (wire.MODERN if mode == "auto" else wire.LATEST_HANDSHAKE)
         yield client
 
@@ -65,6 +66,16 @@ async def test_a_call_that_the_client_gives_up_is_cancelled(mode: str) -> None:
         await noted(client, "began x")
         calling.cancel()
         await noted(client, "cancelled x")
+
+
+@both_eras
+async def test_it_is_asked(mode: str) -> None:
+    async def answer(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        assert params.message == "Who are you?"
+        return ElicitResult(action="accept", content={"name": "Ada", "mood": "cool"})
+
+    async with connected(mode, "inquisitive", elicitation_callback=answer) as client:
+        assert text(await client.call_tool("greet", {})) == "cool Ada None"
 
 
 async def noted(client: Client, entry: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from mcpfleet import Context, InputRequiredResult, Principal, QuestionFailed, Server, forms
+from mcpfleet import Context, ElicitForm, InputRequiredResult, Principal, QuestionFailed, Server, forms
 from tests.server.wire import Got, Json, Node
 from tests.server.world import PATIENT, World
 
@@ -128,3 +128,44 @@ async def test_methods_of_ones_own_can_ask_nothing(memory: World) -> None:
     node = await memory.node(PATIENT, server)
     assert "cannot be asked" in (await node.modern("acme/ask", meta=ABLE).got()).result["failed"]
     assert (await node.modern("acme/hand", meta=ABLE).got()).error["code"] == -32603
+
+
+async def test_a_server_may_refuse_legacy_clients_what_takes_rounds(memory: World) -> None:
+    """Instead of asking them by real requests."""
+    for shim in (True, False):
+        server = asking(input_required_legacy_shim=shim)
+
+        @server.tool
+        async def hand(ctx: Context) -> str | InputRequiredResult:
+            if ctx.request_state is not None:
+                return f"again, with {ctx.request_state}"
+            return InputRequiredResult(request_state="x")
+
+        node = await memory.node(PATIENT, server)
+        session = await node.initialize()
+        got = await session.call(node, "hand").got()
+        if shim:
+            assert got.text == "again, with x"
+        else:
+            assert (got.error["code"], got.reason) == (-32603, "input_required")
+
+
+async def test_a_form_that_an_older_client_cannot_show_is_not_asked(memory: World) -> None:
+    """2025-06-18 has no choice of several values."""
+    server = asking()
+    several = forms.form(tags=forms.choices(["a", "b"]))
+
+    @server.tool
+    async def direct(ctx: Context) -> str:
+        return (await ctx.elicit("Which?", several)).action
+
+    @server.tool
+    async def by_hand() -> InputRequiredResult:
+        return InputRequiredResult(input_requests={"a": ElicitForm(message="Which?", requested_schema=several)})
+
+    node = await memory.node(PATIENT, server)
+    session = await node.initialize("2025-06-18", capabilities={"elicitation": {}})
+    got = await session.call(node, "direct").got()
+    assert got.result["isError"]
+    assert "tags" in got.text
+    assert "tags" in (await session.call(node, "by_hand").got()).error["message"]

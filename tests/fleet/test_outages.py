@@ -8,6 +8,7 @@ from typing import Final
 
 import httpx2
 
+from mcpfleet.backplane.outage import outlast
 from tests.fleet.changes import announcing
 from tests.fleets import Fleet, Launch
 from tests.redis_server import RedisServer
@@ -102,7 +103,7 @@ async def test_a_restarted_redis_breaks_no_stream_and_no_bell_is_lost_for_good(
         assert await stream.message() is not None
         own_redis.restart()
         await recovered(client, fleet)
-        await announcer.tools_changed()
+        await outlast(announcer.tools_changed)
         changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
         while (message := await stream.message()) != changed:  # who noticed the outage takes every list for changed
             assert message is not None

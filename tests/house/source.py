@@ -111,7 +111,7 @@ def _walk(directory: Path) -> Iterator[Path]:
             hidden = path.name.startswith(".") and path.name != ".ci"
             if not hidden and path.name not in UNREAD and not path.name.endswith(".egg-info"):
                 yield from _walk(path)
-        elif not path.name.startswith(".coverage"):
+        elif path.name != ".git" and not path.name.startswith(".coverage"):  # a file in a second work tree
             yield path
 
 

@@ -36,9 +36,16 @@ DURABLE: Final[dict[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class SharedRedis:
-    """A server that many tests share: only its URL, since nobody may break it."""
+    """A server that many tests share, or a Cluster: only its URL, since nobody may break it."""
 
     url: str
+    masters: tuple[str, ...] = ()
+    """The URLs of a Cluster's masters."""
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Wherever there are keys."""
+        return self.masters or (self.url,)
 
 
 class RedisServer:
@@ -55,7 +62,7 @@ class RedisServer:
         self._options = options
         self._log = directory / "redis.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
 
     @property
     def url(self) -> str:
@@ -174,10 +181,11 @@ def fresh_namespace(shared: SharedRedis) -> Iterator[str]:
     """A namespace of its own for the time of the block, after which its keys must all have an end of life."""
     name = f"test-{secrets.token_hex(8)}"
     yield name
-    left = immortal_keys(shared.url, name)
-    with connect(shared.url) as client:
-        for key in client.scan_iter(f"{name}*", count=1000):
-            client.unlink(key)
+    left = [key for url in shared.urls for key in immortal_keys(url, name)]
+    for url in shared.urls:
+        with connect(url) as client:
+            for key in client.scan_iter(f"{name}*", count=1000):
+                client.unlink(key)
     assert not left, f"keys without an end of life: {left}"
 
 
@@ -190,7 +198,7 @@ def find_binary() -> Path | None:
     return bundled_server()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port below the kernel's ephemeral range, so that no outgoing connection takes it while the server is down."""
     for _ in range(100):
         port = 20000 + secrets.randbelow(10000)

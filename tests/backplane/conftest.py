@@ -1,4 +1,4 @@
-"""What the contract suite runs over: two processes' views of one store, in memory and in a real Redis."""
+"""What the contract suite runs over: two processes' views of one store: in memory, in a real Redis, in a Cluster."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from mcpfleet.backplane.base import Backplane, Bell, mint
+from mcpfleet.backplane.intercepted import Intercepted
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
+from mcpfleet.backplane.node import Node
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.rediscontrol import RedisControl
 from mcpfleet.backplane.storecontrol import MemoryControl, StoreControl
 from mcpfleet.errors import Unavailable
-from tests.redis_server import SharedRedis
+from tests.backplane.moving import Mover, StillControl
+from tests.redis_server import SharedRedis, fresh_namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +28,46 @@ class Pair:
     store: StoreControl[Any]
 
 
-@pytest.fixture(params=["memory", "redis"])
+_WHILE_SLOTS_MOVE = {"test_cells", "test_logs", "test_pools"}
+_COUNTS_RINGS = {"test_a_refused_append_leaves_no_trace"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the contract suite on each kind of store; what counts no rings also while the slots of a Cluster move."""
+    if "pair" in metafunc.fixturenames:
+        kinds = ["memory", "redis", "cluster"]
+        module = metafunc.module.__name__.rpartition(".")[2]
+        if module in _WHILE_SLOTS_MOVE and metafunc.definition.name not in _COUNTS_RINGS:
+            kinds.append("moving")
+        metafunc.parametrize("pair", kinds, indirect=True)
+
+
+@pytest.fixture
 async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
-    """Two views of one store, once for each backend."""
+    """Two views of one store, of one kind."""
     if request.param == "memory":
         store = MemoryStore()
         yield Pair(MemoryBackplane(store), MemoryBackplane(store), MemoryControl(store))
         return
-    server: SharedRedis = request.getfixturevalue("redis_server")
-    namespace: str = request.getfixturevalue("namespace")
-    async with (
-        RedisBackplane.at(server.url, namespace=namespace) as here,
-        RedisBackplane.at(server.url, namespace=namespace) as there,
-    ):
-        yield Pair(here, there, RedisControl(here, there))
+    shared: SharedRedis = request.getfixturevalue("redis_server" if request.param == "redis" else "redis_cluster")
+    with fresh_namespace(shared) as namespace:
+        async with (
+            RedisBackplane.at(shared.url, namespace=namespace) as here,
+            RedisBackplane.at(shared.url, namespace=namespace) as there,
+        ):
+            control = RedisControl(here, there)
+            if request.param != "moving":
+                yield Pair(here, there, control)
+                return
+            mover = Mover(request.getfixturevalue("running_cluster"))
+            yield Pair(Intercepted(here, mover), Intercepted(there, mover), StillControl(control, mover))
+            mover.rest()
+
+
+def only_node(backplane: RedisBackplane) -> Node:
+    """The one server of a backplane that is on no Cluster."""
+    (node,) = backplane.servers.nodes
+    return node
 
 
 async def rang(bell: Bell) -> bool:
@@ -51,12 +80,12 @@ async def rang(bell: Bell) -> bool:
     return True
 
 
-async def all_rung(view: Backplane) -> None:
-    """Return when every ring caused before the call has reached the process of that view.
+async def all_rung(view: Backplane, *, scope: str = "s") -> None:
+    """Return when every ring in the scope caused before the call has reached the process of that view.
 
     Rings reach a process in the order of their causes, so a log of our own that is watched from now on rings last.
     """
-    fence = f"fence/{mint()}"
+    fence = f"{scope}/fence/{mint()}"
     await view.open(fence, ttl=5)
     async with asyncio.timeout(5), view.watch(fence, poll=60) as bell:
         await view.append(fence, b"", ttl=5, keep=1)

@@ -17,7 +17,7 @@ from mcpfleet.backplane.dial import dialer
 from mcpfleet.backplane.follow import follow
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.errors import BackplaneError, InDoubt, LogMoved, SettingsError, Unavailable
-from tests.backplane.conftest import answered
+from tests.backplane.conftest import answered, only_node
 from tests.backplane.proxy import Proxy, proxy
 from tests.redis_server import RedisServer, SharedRedis
 
@@ -43,7 +43,7 @@ async def wired(wire: Proxy, namespace: str) -> AsyncIterator[RedisBackplane]:
 
 
 async def test_all_commands_of_one_turn_go_out_in_one_write(backplane: RedisBackplane) -> None:
-    link = backplane.link
+    link = only_node(backplane).link
     commands, writes = link.commands, link.writes
     await asyncio.gather(*(backplane.put(f"s/{n}", b"x", ttl=60) for n in range(100)))
     assert (link.commands - commands, link.writes - writes) == (100, 1)
@@ -73,18 +73,18 @@ async def test_no_reply_reaches_another_caller_in_a_storm_of_cancels(backplane: 
     async with asyncio.TaskGroup() as group:
         asking = [group.create_task(ask()) for _ in range(30)]
     assert 0 < sum(task.result() for task in asking) < 30 * 200
-    assert backplane.link.connections == 1
+    assert only_node(backplane).link.connections == 1
 
 
 async def test_a_command_cancelled_in_its_own_turn_is_never_sent(backplane: RedisBackplane) -> None:
     writing = asyncio.ensure_future(backplane.put("s/a", b"x", ttl=60))
     await asyncio.sleep(0)
-    commands = backplane.link.commands
+    commands = only_node(backplane).link.commands
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
     assert await backplane.get("s/a") is None
-    assert backplane.link.commands - commands == 1
+    assert only_node(backplane).link.commands - commands == 1
 
 
 async def test_too_many_commands_under_way_are_refused_at_once(redis_server: SharedRedis, namespace: str) -> None:
@@ -107,7 +107,7 @@ async def test_what_was_sent_when_the_connection_is_cut_is_in_doubt_and_is_not_s
             await appending
     wire.release_replies()
     await answered(wired)
-    assert wired.link.connections == 2
+    assert only_node(wired).link.connections == 2
     assert len(await wired.read("s/l", after=start)) == 1
 
 
@@ -139,7 +139,7 @@ async def test_while_the_connection_is_replaced_commands_wait_for_the_new_one(
         await asking
     wire.release_replies()
     assert await asyncio.gather(*(wired.put(f"s/{n}", b"x", ttl=60) for n in range(20))) == [True] * 20
-    assert wired.link.connections == 2
+    assert only_node(wired).link.connections == 2
 
 
 async def test_what_waits_in_vain_for_a_new_connection_was_never_sent(
@@ -166,7 +166,7 @@ async def test_a_process_that_slept_past_a_deadline_first_reads_what_has_come(
             await asyncio.sleep(0)
         stall(0.5)
         assert await asking is None
-        assert backplane.link.connections == 1
+        assert only_node(backplane).link.connections == 1
 
 
 def stall(seconds: float) -> None:
@@ -182,8 +182,8 @@ async def test_while_redis_is_away_commands_fail_without_being_sent(own_redis: R
         for _ in range(100):
             with pytest.raises(Unavailable):
                 await backplane.put("s/b", b"y", ttl=60)
-            sent = sent or backplane.link.commands
-        assert backplane.link.commands == sent
+            sent = sent or only_node(backplane).link.commands
+        assert only_node(backplane).link.commands == sent
         own_redis.start()
         await answered(backplane)
         assert await backplane.get("s/a") == b"x"
@@ -224,7 +224,7 @@ async def test_a_server_that_forgot_its_scripts_is_told_them_again(own_redis: Re
             client.script_flush()
         end = await backplane.append("s/l", b"x", ttl=60, keep=9)
         assert [entry.position for entry in await backplane.read("s/l", after=start)] == [end]
-        assert backplane.link.connections == 1
+        assert only_node(backplane).link.connections == 1
 
 
 async def test_a_process_may_start_while_redis_is_away(own_redis: RedisServer) -> None:
@@ -277,7 +277,7 @@ async def test_a_server_that_may_not_decide_is_left(wire: Proxy, wired: RedisBac
         await wired.put("s/a", b"x", ttl=60)
     assert not isinstance(refused.value, InDoubt)
     await answered(wired)
-    assert wired.link.connections == 2
+    assert only_node(wired).link.connections == 2
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ async def test_a_server_that_cannot_now_is_kept(wire: Proxy, wired: RedisBackpla
     with pytest.raises(Unavailable):
         await wired.put("s/a", b"x", ttl=60)
     assert await wired.put("s/a", b"x", ttl=60)
-    assert wired.link.connections == 1
+    assert only_node(wired).link.connections == 1
 
 
 async def test_any_other_refusal_is_an_error_of_ours(wire: Proxy, wired: RedisBackplane) -> None:
@@ -317,7 +317,7 @@ async def test_a_reply_to_no_command_costs_the_connection(wire: Proxy, wired: Re
     assert await wired.get("s/b") == b"other"
     await answered(wired)
     assert await wired.get("s/a") == b"mine"
-    assert wired.link.connections == 2
+    assert only_node(wired).link.connections == 2
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from mcpfleet.backplane.base import ABSENT, EMPTY, READ_BYTES, Entry, Position, 
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.rediscontrol import RedisControl
 from mcpfleet.errors import InDoubt, LogGap, LogGone, LogMoved, NameRefused, Unavailable
+from tests.backplane.conftest import only_node
 from tests.redis_server import RedisServer, SharedRedis
 
 LOG = "s/l"
@@ -52,7 +53,7 @@ async def test_two_namespaces_see_nothing_of_each_other(
 
 
 async def test_refused_names_and_impossible_positions_cost_no_command(backplane: RedisBackplane) -> None:
-    commands = backplane.link.commands
+    commands = only_node(backplane).link.commands
     for text in (
         "1-0",
         "9" * 16 + "-" + "0" * 16,
@@ -69,7 +70,7 @@ async def test_refused_names_and_impossible_positions_cost_no_command(backplane:
     for name in ("{s}/l", "s/{l}", "l", "s/l#meta"):
         with pytest.raises(NameRefused):
             await backplane.open(name, ttl=60)
-    assert backplane.link.commands == commands
+    assert only_node(backplane).link.commands == commands
 
 
 async def test_a_position_as_far_as_one_can_go_is_a_gap(backplane: RedisBackplane) -> None:
@@ -83,7 +84,7 @@ async def test_a_log_whose_meta_was_evicted_is_gone_and_reopens_empty_and_usable
     backplane: RedisBackplane, redis_server: SharedRedis
 ) -> None:
     start, end = await filled(backplane)
-    await backplane.link.submit(b"DEL", backplane.layout.log(LOG).meta)
+    await only_node(backplane).link.submit(b"DEL", backplane.layout.log(LOG).meta)
     for position in (start, end):
         with pytest.raises(LogGap):
             await backplane.read(LOG, after=position)
@@ -102,7 +103,7 @@ async def test_a_log_whose_meta_was_evicted_is_gone_and_reopens_empty_and_usable
 
 async def test_a_log_whose_entries_were_evicted_is_a_gap_and_goes_on(backplane: RedisBackplane) -> None:
     start, end = await filled(backplane)
-    await backplane.link.submit(b"DEL", backplane.layout.log(LOG).entries)
+    await only_node(backplane).link.submit(b"DEL", backplane.layout.log(LOG).entries)
     with pytest.raises(LogGap):
         await backplane.read(LOG, after=start)
     assert await backplane.read(LOG, after=end) == []
@@ -198,7 +199,7 @@ async def test_a_full_redis_refuses_what_is_new_and_nothing_is_half_written(full
         assert not isinstance(error.value, InDoubt)
     after = await RedisControl(full).save()
     assert [(key.name, key.value) for key in before] == [(key.name, key.value) for key in after]
-    assert full.link.connections == 1
+    assert only_node(full).link.connections == 1
 
 
 async def test_a_full_redis_serves_what_is_alive(full: RedisBackplane) -> None:

@@ -48,6 +48,12 @@ def test_a_node_of_a_cluster_is_refused() -> None:
     assert info(redis_version="7.0.15", cluster_enabled="0").objection(Durability()) is None
 
 
+def test_a_node_of_a_cluster_is_welcome_and_another_server_refused_where_a_cluster_is_expected() -> None:
+    assert info(redis_version="7.0.15", cluster_enabled="1").objection(Durability(), cluster=True) is None
+    alone = info(redis_version="7.0.15", cluster_enabled="0").objection(Durability(), cluster=True)
+    assert "not a node of a Cluster" in str(alone)
+
+
 def test_any_eviction_policy_but_none_voids_promises() -> None:
     assert info(redis_version="7.0", maxmemory_policy="noeviction").voided() is None
     for policy in ("allkeys-lru", "volatile-ttl"):

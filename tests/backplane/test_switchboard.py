@@ -13,7 +13,7 @@ from mcpfleet.backplane.background import background
 from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.backplane.base import Bell
 from mcpfleet.backplane.redis import RedisBackplane
-from tests.backplane.conftest import all_rung, rang
+from tests.backplane.conftest import all_rung, only_node, rang
 from tests.redis_server import SharedRedis
 
 KILLS = 300
@@ -40,12 +40,12 @@ async def heard(bell: Bell) -> None:
 
 async def kill_the_listener(backplane: RedisBackplane, namespace: str) -> None:
     """End the pub/sub connections of a namespace, from the server's side."""
-    listing = await backplane.link.submit(b"CLIENT", b"LIST", b"TYPE", b"pubsub")
+    listing = await only_node(backplane).link.submit(b"CLIENT", b"LIST", b"TYPE", b"pubsub")
     assert isinstance(listing, bytes)
     for line in listing.decode().splitlines():
         facts = dict(fact.split("=", 1) for fact in line.split())
         if facts["name"] == f"{namespace}:bells":
-            await backplane.link.submit(b"CLIENT", b"KILL", b"ID", int(facts["id"]))
+            await only_node(backplane).link.submit(b"CLIENT", b"KILL", b"ID", int(facts["id"]))
 
 
 async def test_all_watchers_of_a_process_share_one_connection(backplane: RedisBackplane, namespace: str) -> None:
@@ -53,10 +53,10 @@ async def test_all_watchers_of_a_process_share_one_connection(backplane: RedisBa
         for number in range(1000):
             await stack.enter_async_context(backplane.watch(f"s/{number}", poll=60))
         await all_rung(backplane)
-        listing = await backplane.link.submit(b"CLIENT", b"LIST")
+        listing = await only_node(backplane).link.submit(b"CLIENT", b"LIST")
         assert isinstance(listing, bytes)
         assert listing.decode().count(f"name={namespace}:") == 2
-        assert backplane.switchboard.connections == 1
+        assert only_node(backplane).switchboard.connections == 1
 
 
 async def test_what_nobody_watches_is_not_subscribed(backplane: RedisBackplane, namespace: str) -> None:
@@ -66,7 +66,7 @@ async def test_what_nobody_watches_is_not_subscribed(backplane: RedisBackplane, 
             await stack.enter_async_context(backplane.watch(f"s/{number}", poll=60))
         await all_rung(backplane)
     async with asyncio.timeout(PATIENCE):
-        while await backplane.link.submit(b"PUBSUB", b"CHANNELS", pattern) != []:
+        while await only_node(backplane).link.submit(b"PUBSUB", b"SHARDCHANNELS", pattern) != []:
             await all_rung(backplane)
 
 
@@ -88,8 +88,8 @@ async def test_a_forced_reconnect_rings_every_bell(backplane: RedisBackplane) ->
         await heard(bell)
         backplane.reconnect()
         await heard(bell)
-        assert backplane.switchboard.connections == 2
-        assert backplane.link.connections == 1
+        assert only_node(backplane).switchboard.connections == 2
+        assert only_node(backplane).link.connections == 1
 
 
 async def test_nobody_goes_deaf_while_the_connection_is_killed_again_and_again(
@@ -121,8 +121,8 @@ async def test_nobody_goes_deaf_while_the_connection_is_killed_again_and_again(
                     await asyncio.sleep(0)
                 await kill_the_listener(other, namespace)
         assert backplane.alive
-        assert backplane.switchboard.connections >= KILLS
-        assert backplane.link.connections == 1
+        assert only_node(backplane).switchboard.connections >= KILLS
+        assert only_node(backplane).link.connections == 1
     assert watched > KILLS
 
 

@@ -21,8 +21,9 @@ Argument: TypeAlias = bytes | int
 Reply: TypeAlias = bytes | int | list["Reply"] | None
 
 URL_RULE: Final = (
-    "it is redis://, rediss:// or unix://, its host, port and database number are what they say they are, and special "
-    "characters of a user or password are percent-encoded"
+    "it is redis://, rediss:// or unix://, for a Cluster redis+cluster:// or rediss+cluster:// and several hosts; "
+    "hosts, ports and database number are what they say they are, and special characters of a user or password are "
+    "percent-encoded"
 )
 
 REFUSALS: Final = (ResponseError, BusyLoadingError, AuthenticationError)
@@ -76,6 +77,13 @@ async def exchange(connection: Connection, *commands: tuple[Argument, ...]) -> l
         except REFUSALS as refusal:
             replies.append(refusal)
     return replies
+
+
+def code_and_text(refusal: RedisError) -> tuple[str, str]:
+    """The first word of an error reply, which redis-py has cut off from those it knows, and its whole text."""
+    text = str(refusal)
+    known: object = getattr(refusal, "status_code", None)
+    return (known, f"{known} {text}") if isinstance(known, str) else (text.partition(" ")[0], text)
 
 
 def dialer(url: str, *, timeout: float, name: str) -> Dial:

@@ -23,8 +23,9 @@ class Greeting:
     two appends in the order they came, and take them in another.
     """
 
-    def __init__(self, durability: Durability, scripts: Iterable[Script] = ()) -> None:
+    def __init__(self, durability: Durability, scripts: Iterable[Script] = (), *, cluster: bool = False) -> None:
         self._durability = durability
+        self._cluster = cluster
         self._scripts = tuple(scripts)
         self.objection: str | None = None
         """Why the server cannot be used as configured, if so."""
@@ -49,7 +50,7 @@ class Greeting:
             self._met(secrets.token_hex(8))
 
     def _judge(self, server: ServerInfo) -> None:
-        self.objection = server.objection(self._durability)
+        self.objection = server.objection(self._durability, cluster=self._cluster)
         if self.objection:
             raise Unavailable(self.objection)
         if server.role == "slave":

@@ -20,7 +20,7 @@ class LogKeys(NamedTuple):
     meta: bytes
     """A hash that says where the log ends: the offset, the mark, and the size of the largest entry ever."""
     bell: bytes
-    """A channel."""
+    """A sharded channel."""
 
 
 class Layout:

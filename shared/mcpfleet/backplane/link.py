@@ -1,4 +1,4 @@
-"""The command connection of one process: many callers, one socket, one write per turn of the event loop.
+"""The command connection of one process to one server: many callers, one socket, one write per turn of the event loop.
 
 Theory of operation. `submit` packs a command, appends it to what is unsent and returns a future; no task, no lock. One
 task writes: it wakes once per turn and sends everything unsent in one write, so that concurrent callers share round
@@ -20,23 +20,25 @@ from typing import Final, NoReturn
 
 from redis.exceptions import RedisError
 
-from mcpfleet.backplane.dial import REFUSALS, Argument, Connection, Reply, packed, reply_on
+from mcpfleet.backplane.dial import REFUSALS, Argument, Connection, Reply, code_and_text, packed, reply_on
 from mcpfleet.backplane.reconnect import Lost, Serving
 from mcpfleet.errors import BackplaneError, InDoubt, Unavailable
 
 GRACE: Final = 0.1
 """How late a deadline may be noticed before we suspect that it was us who slept, and first read what has come."""
 
+_ASKING: Final = packed(b"ASKING")
 _UNFIT: Final = frozenset({"CLUSTERDOWN", "LOADING", "MASTERDOWN", "NOAUTH", "NOREPLICAS", "READONLY", "WRONGPASS"})
 _BUSY: Final = frozenset({"BUSY", "MISCONF", "OOM", "TRYAGAIN"})
 
 
 class Refused(BackplaneError):
-    """The server answered with an error that says nothing about its health; `code` is the error's first word."""
+    """The server answered with an error that says nothing about its health; `code` is the first word of its `text`."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(f"Redis refused the command: {text}")
         self.code = code
+        self.text = text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class _Command:
     packed: bytes
     deadline: float
     reply: asyncio.Future[Reply]
+    preface: tuple["_Command", ...] = ()
+    """What goes before it in the same write."""
 
     def fail(self, error: BackplaneError) -> None:
         if not self.reply.done():
@@ -83,16 +87,23 @@ class Link:
         """Whether commands are being sent now."""
         return self._connected
 
-    def submit(self, *arguments: Argument) -> asyncio.Future[Reply]:
+    @property
+    def idle(self) -> bool:
+        """Whether no command is under way."""
+        return not self._unsent and not self._unanswered
+
+    def submit(self, *arguments: Argument, asking: bool = False) -> asyncio.Future[Reply]:
         """Send a command with this turn's others; the future holds its reply, `Unavailable`, `InDoubt` or `Refused`.
 
-        Raises `Unavailable` at once while there is no connection, and when too many commands are under way.
+        Raises `Unavailable` at once while there is no connection, and when too many commands are under way. `asking`
+        makes the node of a Cluster serve a slot that is still on its way to it.
         """
         if self._away is not None:
             raise Unavailable(self._away)
         if len(self._unsent) + len(self._unanswered) >= self._limit:
             raise Unavailable(f"{self._limit} commands are under way already")
-        command = _Command(packed(*arguments), self._loop.time() + self._timeout, self._loop.create_future())
+        deadline, reply = self._loop.time() + self._timeout, self._loop.create_future()
+        command = _Command(packed(*arguments), deadline, reply, (self._asking(deadline),) if asking else ())
         self._unsent.append(command)
         self._work.set()
         if self._timer is None:
@@ -134,7 +145,8 @@ class Link:
         while True:
             await self._work.wait()
             self._work.clear()
-            batch = [command for command in self._unsent if not command.reply.done()]
+            alive = (command for command in self._unsent if not command.reply.done())
+            batch = [each for command in alive for each in (*command.preface, command)]
             self._unsent = []
             if batch:
                 self._unanswered.extend(batch)
@@ -158,11 +170,17 @@ class Link:
                 command.reply.set_result(reply)
 
     def _refuse(self, command: _Command, refusal: RedisError) -> None:
-        code, text = _code_and_text(refusal)
+        code, text = code_and_text(refusal)
         if code in _UNFIT:
             command.fail(Unavailable(f"this Redis cannot serve: {text}"))
             raise Lost(text)
         command.fail(Unavailable(f"Redis cannot do it now: {text}") if code in _BUSY else Refused(code, text))
+
+    def _asking(self, deadline: float) -> _Command:
+        """The preface of a command that is asking; nobody waits for its reply."""
+        nobody: asyncio.Future[Reply] = self._loop.create_future()
+        nobody.cancel()
+        return _Command(_ASKING, deadline, nobody)
 
     def _set_timer(self, deadline: float) -> None:
         self._timer = self._loop.call_at(deadline, self._expire, deadline)
@@ -195,10 +213,3 @@ class Link:
             if command.deadline <= now:
                 command.fail(Unavailable(reason))
         self._unsent = [command for command in self._unsent if not command.reply.done()]
-
-
-def _code_and_text(refusal: RedisError) -> tuple[str, str]:
-    """The first word of an error reply, which redis-py has cut off from those it knows, and its whole text."""
-    text = str(refusal)
-    known: object = getattr(refusal, "status_code", None)
-    return (known, f"{known} {text}") if isinstance(known, str) else (text.partition(" ")[0], text)

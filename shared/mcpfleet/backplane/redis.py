@@ -1,7 +1,7 @@
 """The backplane on Redis: the eight verbs as commands and scripts, and the tasks that keep its connections.
 
-A process has one connection for commands, one for bells, and with a durability one to settle on. None of this module's
-verbs ever sends a write twice; `link` says what becomes of a command when a connection is lost.
+A process has, to each server that holds a part of the namespace, one connection for commands and one for bells. None of
+this module's verbs ever sends a write twice; `link` says what becomes of a command when a connection is lost.
 """
 
 import asyncio
@@ -29,29 +29,26 @@ from mcpfleet.backplane.base import (
     mint,
     sized,
 )
-from mcpfleet.backplane.dial import Argument, Reply, dialer
-from mcpfleet.backplane.greeting import Greeting
+from mcpfleet.backplane.cluster import Cluster
+from mcpfleet.backplane.dial import Argument, Reply
 from mcpfleet.backplane.layout import Layout
-from mcpfleet.backplane.link import Link, Refused
-from mcpfleet.backplane.reconnect import Session, stay_connected
+from mcpfleet.backplane.link import Refused
+from mcpfleet.backplane.node import Terms
 from mcpfleet.backplane.scripts import Script, Scripts
+from mcpfleet.backplane.seeds import Seeds
 from mcpfleet.backplane.serverinfo import Durability
-from mcpfleet.backplane.settlement import Settlement
-from mcpfleet.backplane.switchboard import Switchboard
+from mcpfleet.backplane.servers import Servers
+from mcpfleet.backplane.single import Single
 from mcpfleet.errors import BackplaneError, LogGap, LogGone, LogMoved, NameRefused, SettingsError
 
 
 class RedisBackplane:
     """One process's view of a namespace in Redis; `RedisBackplane.at` makes it."""
 
-    def __init__(
-        self, link: Link, switchboard: Switchboard, layout: Layout, scripts: Scripts, settlement: Settlement | None
-    ) -> None:
-        self.link = link
-        self.switchboard = switchboard
+    def __init__(self, servers: Servers, layout: Layout, scripts: Scripts) -> None:
+        self.servers = servers
         self.layout = layout
         self._scripts = scripts
-        self._settlement = settlement
         self._tasks: Sequence[asyncio.Task[NoReturn]] = ()
 
     @classmethod
@@ -68,37 +65,38 @@ class RedisBackplane:
         max_commands: int = 10_000,
         backoff: Callable[[], Backoff] = Backoff,
     ) -> AsyncIterator[Self]:
-        """Use the Redis at a URL for the time of the block.
+        """Use the Redis, or the Cluster, at a URL for the time of the block.
 
         Enters once the first attempt to connect was made, successful or not: an outage at the start is an outage like
         any other. A URL, namespace or durability (`none`, `replicas:N` or `fsync`) that cannot be used raises
-        `SettingsError`, and so does a server that answers but will not do: older than Redis 7.0 or Valkey 7.2, or
-        unable to keep that durability. Timeouts are in seconds; `max_commands` is how many may be under way at once;
-        `backoff` makes the pauses between attempts to connect.
+        `SettingsError`, and so does a server that answers but will not do: older than Redis 7.0 or Valkey 7.2, unable
+        to keep that durability, or a node of a Cluster at a URL that is not one's, or the reverse. Timeouts are in
+        seconds; `max_commands` is how many may be under way to one server at once; `backoff` makes the pauses between
+        attempts to connect.
         """
         layout, scripts, wanted = _layout(namespace), Scripts.load(), Durability.parse(durability)
-        greeting = Greeting(wanted, scripts)
-        link = Link(greeting, timeout=command_timeout, limit=max_commands)
-        switchboard = Switchboard(layout)
-        sessions: dict[str, Session] = {"commands": link, "bells": switchboard}
-        settlement = None
-        if wanted:
-            settlement = Settlement(layout, wanted, greeting, timeout=settle_timeout, limit=max_commands)
-            sessions["settling"] = settlement.link
-        dials = {each: dialer(url, timeout=connect_timeout, name=f"{namespace}:{each}") for each in sessions}
-        connecting = [
-            stay_connected(dials[each], sessions[each], backoff(), timeout=connect_timeout, purpose=each)
-            for each in sessions
-        ]
-        backplane = cls(link, switchboard, layout, scripts, settlement)
+        terms = Terms(
+            command=command_timeout,
+            connect=connect_timeout,
+            settle=settle_timeout,
+            commands=max_commands,
+            backoff=backoff,
+        )
+        servers: Servers
+        if not Seeds.named(url):
+            servers = Single(url, namespace, layout, scripts, wanted, terms)
+        elif wanted:
+            raise SettingsError(f"durability {durability} cannot be kept on a Cluster")
+        else:
+            servers = Cluster(url, namespace, layout, scripts, terms)
+        backplane = cls(servers, layout, scripts)
         try:
-            async with background(*connecting) as backplane._tasks:
-                await link.tried.wait()
-                if greeting.objection:
-                    raise SettingsError(greeting.objection)
+            async with background(*servers.endless()) as backplane._tasks:
+                await servers.tried()
                 yield backplane
         finally:
-            link.lost("the backplane is closed", away=True)
+            for node in servers.nodes:
+                node.close("the backplane is closed")
 
     @property
     def alive(self) -> bool:
@@ -106,16 +104,17 @@ class RedisBackplane:
         return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
     def reconnect(self) -> None:
-        """Replace the connection that hears bells, and ring them all: for whoever finds that it has gone deaf."""
-        self.switchboard.drop("it is deaf")
+        """Replace the connections that hear bells, and ring them all: for whoever finds that it has gone deaf."""
+        for node in self.servers.nodes:
+            node.switchboard.drop("it is deaf")
 
     async def get(self, key: str, *, ttl: float | None = None) -> bytes | None:
         """See `Backplane.get`."""
         cell = self.layout.cell(key)
         if ttl is None:
-            reply = await self.link.submit(b"GET", cell)
+            reply = await self.servers.submit(cell, b"GET", cell)
         else:
-            reply = await self.link.submit(b"GETEX", cell, b"PX", milliseconds(ttl))
+            reply = await self.servers.submit(cell, b"GETEX", cell, b"PX", milliseconds(ttl))
         if reply is None or isinstance(reply, bytes):
             return reply
         raise _unexpected(reply)
@@ -124,9 +123,9 @@ class RedisBackplane:
         """See `Backplane.put`."""
         cell, value, life = self.layout.cell(key), sized(value), milliseconds(ttl)
         if expect is ANYTHING:
-            reply = await self.link.submit(b"SET", cell, value, b"PX", life)
+            reply = await self.servers.submit(cell, b"SET", cell, value, b"PX", life)
         elif expect is ABSENT:
-            reply = await self.link.submit(b"SET", cell, value, b"PX", life, b"NX")
+            reply = await self.servers.submit(cell, b"SET", cell, value, b"PX", life, b"NX")
         elif expect == value:
             reply = await self._run(self._scripts.renew, (cell,), value, life)
         else:
@@ -145,7 +144,7 @@ class RedisBackplane:
         """See `Backplane.admit`."""
         key, name = self.layout.pool(pool), checked_member(member).encode()
         if not ttl:
-            await self.link.submit(b"ZREM", key, name)
+            await self.servers.submit(key, b"ZREM", key, name)
             return 0.0
         match await self._run(self._scripts.admit, (key,), name, milliseconds(ttl), cap):
             case int(wait):
@@ -208,23 +207,22 @@ class RedisBackplane:
 
     def watch(self, log: str, *, poll: float = 5.0) -> AbstractAsyncContextManager[Bell]:
         """See `Backplane.watch`."""
-        return self.switchboard.watch(log, poll)
+        return self.servers.watch(log, poll)
 
     async def settle(self, scope: str) -> None:
         """See `Backplane.settle`; call it within `settlement.TAKEOVER` seconds of the write it is for."""
         checked_scope(scope)
-        if self._settlement is not None:
-            await self._settlement.settle(scope)
+        await self.servers.settle(scope)
 
     async def _run(self, script: Script, keys: tuple[bytes, ...], *arguments: Argument) -> Reply:
         """Run a script; one that the server has forgotten is sent whole, which repeats nothing since nothing ran."""
         called: tuple[Argument, ...] = (len(keys), *keys, *arguments)
         try:
-            return await self.link.submit(b"EVALSHA", script.digest, *called)
+            return await self.servers.submit(keys[0], b"EVALSHA", script.digest, *called)
         except Refused as refusal:
             if refusal.code != "NOSCRIPT":
                 raise
-        return await self.link.submit(b"EVAL", script.text, *called)
+        return await self.servers.submit(keys[0], b"EVAL", script.text, *called)
 
 
 def _layout(namespace: str) -> Layout:

@@ -8,15 +8,13 @@ from mcpfleet.backplane.redis import RedisBackplane
 
 _AGE: Final = b"""#!lua
 -- KEYS: any   ARGV: milliseconds that pass
-for _, key in ipairs(KEYS) do
-  if redis.call('TYPE', key).ok == 'zset' then
-    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-      redis.call('ZINCRBY', key, -ARGV[1], member)
-    end
+if redis.call('TYPE', KEYS[1]).ok == 'zset' then
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    redis.call('ZINCRBY', KEYS[1], -ARGV[1], member)
   end
-  local ends = redis.call('PEXPIRETIME', key)
-  if ends > 0 then redis.call('PEXPIREAT', key, ends - ARGV[1]) end
 end
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then redis.call('PEXPIREAT', KEYS[1], ends - ARGV[1]) end
 """
 
 
@@ -34,7 +32,7 @@ class RedisControl:
 
     def __init__(self, backplane: RedisBackplane, *others: RedisBackplane) -> None:
         self._backplanes = (backplane, *others)
-        self._link = backplane.link
+        self._servers = backplane.servers
         self._pattern = f"{backplane.layout.prefix}*".encode()
 
     async def save(self) -> list[SavedKey]:
@@ -44,16 +42,17 @@ class RedisControl:
     async def restore(self, state: list[SavedKey]) -> None:
         """See `StoreControl.restore`."""
         for key in await self._keys():
-            await self._link.submit(b"DEL", key)
+            await self._servers.submit(key, b"DEL", key)
         for saved in state:
-            await self._link.submit(b"RESTORE", saved.name, saved.ends, saved.value, b"ABSTTL")
+            await self._servers.submit(saved.name, b"RESTORE", saved.name, saved.ends, saved.value, b"ABSTTL")
         for backplane in self._backplanes:
             backplane.reconnect()
 
     async def age(self, seconds: float) -> None:
         """See `StoreControl.age`."""
-        keys = await self._keys()
-        await self._link.submit(b"EVAL", _AGE, len(keys), *keys, round(seconds * 1000))
+        passed = round(seconds * 1000)
+        for key in await self._keys():
+            await self._servers.submit(key, b"EVAL", _AGE, 1, key, passed)
 
     async def names(self) -> list[str]:
         """See `StoreControl.names`."""
@@ -61,16 +60,20 @@ class RedisControl:
 
     async def _keys(self) -> list[bytes]:
         found: set[bytes] = set()
-        cursor = b"0"
-        while True:
-            match await self._link.submit(b"SCAN", cursor, b"MATCH", self._pattern, b"COUNT", 1000):
-                case [bytes(cursor), list(page)]:
-                    found.update(key for key in page if isinstance(key, bytes))
-            if cursor == b"0":
-                return sorted(found)
+        for node in self._servers.nodes:
+            cursor = b"0"
+            while True:
+                match await node.link.submit(b"SCAN", cursor, b"MATCH", self._pattern, b"COUNT", 1000):
+                    case [bytes(cursor), list(page)]:
+                        found.update(key for key in page if isinstance(key, bytes))
+                if cursor == b"0":
+                    break
+        return sorted(found)
 
     async def _save(self, key: bytes) -> SavedKey | None:
-        value, ends = await asyncio.gather(self._link.submit(b"DUMP", key), self._link.submit(b"PEXPIRETIME", key))
+        value, ends = await asyncio.gather(
+            self._servers.submit(key, b"DUMP", key), self._servers.submit(key, b"PEXPIRETIME", key)
+        )
         if isinstance(value, bytes) and isinstance(ends, int):
             return SavedKey(key, value, max(0, ends))
         return None

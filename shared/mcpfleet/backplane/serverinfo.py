@@ -64,12 +64,14 @@ class ServerInfo:
             cluster=facts.get("cluster_enabled") == "1",
         )
 
-    def objection(self, durability: Durability) -> str | None:
-        """Why this server cannot be used as configured, if so."""
+    def objection(self, durability: Durability, *, cluster: bool = False) -> str | None:
+        """Why this server cannot be used as configured, by itself or as a node of a Cluster, if so."""
         if _older(self, OLDEST):
             return f"{self} is too old: Redis 7.0 or Valkey 7.2 is the oldest that will do"
-        if self.cluster:
-            return f"{self} is a node of a Cluster, and this backplane speaks to one server"
+        if self.cluster and not cluster:
+            return f"{self} is a node of a Cluster: its URL begins with redis+cluster:// or rediss+cluster://"
+        if cluster and not self.cluster:
+            return f"{self} is not a node of a Cluster: its URL begins with redis:// or rediss://"
         if durability.fsync and _older(self, WAITAOF_SINCE):
             return f"durability fsync needs WAITAOF, which {self} does not have: Redis 7.2 or Valkey 7.2 is needed"
         if durability.fsync and not self.aof:

@@ -1,14 +1,18 @@
-"""The bells over Redis: one pub/sub connection for all watched logs of a process, owned by one pair of tasks.
+"""The bells over Redis: one pub/sub connection for all logs a process watches at a server, owned by one pair of tasks.
 
 Watchers never touch the socket. They hang a bell and leave the log's name among the changed ones; the writing task
 compares what is wanted with what was asked for and sends the difference. The reading task rings. Redis forgets who
 listened, so a ring can be lost around the end of a connection; therefore every confirmed subscription rings once, be it
 the first of a log or one that is renewed on a new connection. Subscriptions go out in slices with pauses between them,
 so that ten thousand followers do not all read in one turn.
+
+Channels are sharded ones, on a single server too, where they are as good as any: so the scripts ring in one way only,
+and in a Cluster a ring costs only the node of its log. A node that gives a slot away unsubscribes its channels unasked.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from itertools import islice
 from random import SystemRandom
@@ -16,7 +20,7 @@ from typing import Final, NoReturn
 
 from mcpfleet.backplane.base import Bell, checked
 from mcpfleet.backplane.bells import Bells
-from mcpfleet.backplane.dial import Connection, packed, reply_on
+from mcpfleet.backplane.dial import REFUSALS, Connection, code_and_text, packed, reply_on
 from mcpfleet.backplane.layout import Layout
 from mcpfleet.backplane.reconnect import Lost, Serving
 
@@ -28,12 +32,26 @@ _uniform: Final = SystemRandom().uniform
 
 
 class Switchboard:
-    """The pub/sub connection of one process; a `reconnect.Session`."""
+    """The pub/sub connection of one process to one server; a `reconnect.Session`.
 
-    def __init__(self, layout: Layout) -> None:
+    In a Cluster the nodes' switchboards share their `bells`, `mine` says whether a log is at this node, and `astray`
+    is told of a log that this node no longer rings for.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        bells: Bells | None = None,
+        *,
+        mine: Callable[[str], bool] = lambda _: True,
+        astray: Callable[[str], None] | None = None,
+    ) -> None:
         self._layout = layout
-        self._bells = Bells()
+        self._bells = Bells() if bells is None else bells
+        self._mine = mine
+        self._astray = astray or self.change
         self._asked: dict[bytes, str] = {}
+        self._leaving: Counter[bytes] = Counter()
         self._changed: set[str] = set()
         self._work = asyncio.Event()
         self._serving = Serving()
@@ -47,10 +65,10 @@ class Switchboard:
         checked(log)
         try:
             with self._bells.hung(log, poll) as bell:
-                self._change(log)
+                self.change(log)
                 yield bell
         finally:
-            self._change(log)
+            self.change(log)
 
     def drop(self, reason: str) -> None:
         """Give up the present connection, if there is one; another takes its place and every bell rings."""
@@ -61,8 +79,8 @@ class Switchboard:
 
     async def serve(self, connection: Connection) -> NoReturn:
         """Subscribe to what is watched, and ring, on a connection until it is lost."""
-        self._asked = {}
-        self._changed = set(self._bells)
+        self._asked, self._leaving = {}, Counter()
+        self._changed = {log for log in self._bells if self._mine(log)}
         self._work.set()
         self.connected = True
         self.connections += 1
@@ -72,7 +90,8 @@ class Switchboard:
         """Nobody is heard now; watchers look by themselves, every `poll`, until the next connection rings."""
         self.connected = False
 
-    def _change(self, log: str) -> None:
+    def change(self, log: str) -> None:
+        """Look again whether this server is to ring for the log."""
         if self.connected:  # a new connection asks for all that is watched then
             self._changed.add(log)
             self._work.set()
@@ -82,28 +101,42 @@ class Switchboard:
             await self._work.wait()
             changed = list(islice(self._changed, SLICE))
             self._changed.difference_update(changed)
-            channels = {self._layout.log(log).bell: log for log in changed}
-            wanted = {c: log for c, log in channels.items() if log in self._bells and c not in self._asked}
-            unwanted = [c for c, log in channels.items() if log not in self._bells and c in self._asked]
-            self._asked |= wanted
-            for channel in unwanted:
-                del self._asked[channel]
-            commands = (b"SUBSCRIBE", *wanted), (b"UNSUBSCRIBE", *unwanted)
-            if wanted or unwanted:
-                sent = [packed(*command) for command in commands if len(command) > 1]
-                await connection.send_packed_command(sent, check_health=False)
+            commands = [command for log in changed for command in self._difference(log)]
+            if commands:
+                await connection.send_packed_command(commands, check_health=False)
             if self._changed:
                 await asyncio.sleep(_uniform(0, PAUSE))
             else:
                 self._work.clear()
 
+    def _difference(self, log: str) -> Iterator[bytes]:
+        """What must be sent so that what is asked for is wanted: one channel a command, as a Cluster demands."""
+        channel, mine = self._layout.log(log).bell, self._mine(log)
+        if mine and log in self._bells:
+            if channel not in self._asked:
+                self._asked[channel] = log
+                yield packed(b"SSUBSCRIBE", channel)
+        elif self._asked.pop(channel, None) and mine:  # what is not ours any more, the server unsubscribes by itself
+            self._leaving[channel] += 1
+            yield packed(b"SUNSUBSCRIBE", channel)
+
     async def _listen(self, connection: Connection) -> NoReturn:
         while True:
-            match await reply_on(connection):
-                case [b"message" | b"subscribe", bytes(channel), _]:
+            try:
+                message = await reply_on(connection)
+            except REFUSALS as refusal:
+                raise Lost(code_and_text(refusal)[1]) from refusal
+            match message:
+                case [b"smessage" | b"ssubscribe", bytes(channel), _]:
                     if channel in self._asked:
                         self._bells.ring(self._asked[channel])
-                case [b"unsubscribe", *_]:
-                    pass
+                case [b"sunsubscribe", bytes(channel), _]:
+                    self._unsubscribed(channel)
                 case other:
                     raise Lost(f"not a pub/sub message: {other!r:.100}")
+
+    def _unsubscribed(self, channel: bytes) -> None:
+        if self._leaving[channel]:
+            self._leaving[channel] -= 1
+        elif channel in self._asked:
+            self._astray(self._asked.pop(channel))

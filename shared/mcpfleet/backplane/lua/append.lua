@@ -1,7 +1,7 @@
 #!lua
 -- Append one entry to an open log, if the log ends where the writer expects, and ring its bell.
 -- KEYS: entries, meta
--- ARGV: data, keep, ttl in ms, channel, mark, expect ('*' | 'empty' | 'OFFSET-MARK')
+-- ARGV: data, keep, ttl in ms, sharded channel, mark, expect ('*' | 'empty' | 'OFFSET-MARK')
 -- ->    {verdict, offset, mark}: ok | again (this very append is the end already) | moved | gone
 local meta = redis.call('HMGET', KEYS[2], 'at', 'mark', 'largest')
 local at, last, largest = meta[1], meta[2], meta[3]
@@ -16,5 +16,5 @@ redis.call('HSET', KEYS[2], 'mark', ARGV[5], 'largest', math.max(tonumber(larges
 redis.call('XADD', KEYS[1], 'MAXLEN', '=', ARGV[2], offset .. '-0', 'd', ARGV[1], 'm', ARGV[5], 'p', last)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
-redis.call('PUBLISH', ARGV[4], '')
+redis.call('SPUBLISH', ARGV[4], '')
 return {'ok', offset, ARGV[5]}

@@ -55,7 +55,7 @@ class _Master:
 
 
 class Cluster:
-    """The masters behind some seeds; refuses a durability, see the decision records."""
+    """The masters behind some seeds; `Servers` for whoever wants no durability."""
 
     def __init__(self, url: str, namespace: str, layout: Layout, scripts: Scripts, terms: Terms) -> None:
         self._seeds = Seeds.parse(url)
@@ -178,16 +178,17 @@ class Cluster:
             self._masters[owner].node.switchboard.change(log)
 
     async def _keep(self) -> NoReturn:
-        try:
-            async with asyncio.TaskGroup() as self._group:
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
                 while True:
                     await self._stale.wait()
                     self._stale.clear()
                     await self._learn()
                     self._asked.set()
                     await asyncio.sleep(_jitter(PAUSE / 2, PAUSE))
-        finally:
-            self._group = None
+            finally:
+                self._group = None
 
     async def _learn(self) -> None:
         """Ask one node after another until one tells the map; none may answer, and then the old map stands."""
@@ -195,7 +196,7 @@ class Cluster:
         for address in self._informed():
             try:
                 self._adopt(await self._map_of(address))
-            except (RedisError, OSError, Unavailable) as error:  # TimeoutError is an OSError
+            except (RedisError, OSError, SettingsError, Unavailable) as error:  # TimeoutError is an OSError
                 reasons.append(f"{address}: {error or 'no answer in time'}")
             else:
                 self._away = "no node of the Cluster serves this slot"

@@ -1,4 +1,4 @@
-"""One server, of which a Sentinel or an operator may make another: everything goes to it."""
+"""One server: everything goes to it, and what was durable there can be waited for."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

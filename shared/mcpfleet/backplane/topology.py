@@ -50,7 +50,7 @@ def _share(row: Reply, asked: Address) -> Share:
         case [int(first), int(last), [None | b"" | b"?", int(port), *_], *_] if 0 <= first <= last < SLOTS:
             return Share(first, last, Address(asked.host, port))
         case [int(first), int(last), [bytes(host), int(port), *_], *_] if 0 <= first <= last < SLOTS:
-            return Share(first, last, Address(host.decode(), port))
+            return Share(first, last, Address(host.decode(errors="replace"), port))
     raise Unavailable(f"{asked} does not say how its Cluster is shared out: {row!r:.100}")
 
 

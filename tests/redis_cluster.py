@@ -107,7 +107,9 @@ class Move:
     masters: tuple[redis.Redis, ...]
 
     def begin(self) -> None:
-        """Tell both."""
+        """Tell both, whatever became of the last move."""
+        for client in (self.source, self.target):
+            _said(client, "CLUSTER SETSLOT", self.slot, "STABLE")
         _said(self.target, "CLUSTER SETSLOT", self.slot, "IMPORTING", _identity(self.source))
         _said(self.source, "CLUSTER SETSLOT", self.slot, "MIGRATING", _identity(self.target))
 
@@ -123,7 +125,8 @@ class Move:
         _said(self.target, "CLUSTER SETSLOT", self.slot, "STABLE")
 
     def finish(self) -> None:
-        """Make the target the owner, and tell everybody."""
+        """Make the target the owner once no key is left behind, and tell everybody."""
+        _await(lambda: not self.carry(), "some keys do not leave")  # as one that has expired, until it is removed
         owner = _identity(self.target)
         for client in (self.target, *(each for each in self.masters if each is not self.target)):
             _said(client, "CLUSTER SETSLOT", self.slot, "NODE", owner)

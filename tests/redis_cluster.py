@@ -130,6 +130,9 @@ class Move:
         owner = _identity(self.target)
         for client in (self.target, *(each for each in self.masters if each is not self.target)):
             _said(client, "CLUSTER SETSLOT", self.slot, "NODE", owner)
+        _await(  # a claim that is still under way would else win over the next move's
+            lambda: len({_epoch(client, owner) for client in self.masters}) == 1, "the masters do not agree on an epoch"
+        )
 
 
 def _said(client: redis.Redis, *words: str | bytes | int) -> Any:
@@ -140,11 +143,17 @@ def _await(true: Callable[[], bool], complaint: str) -> None:
     deadline = time.monotonic() + FORM_SECONDS
     while not true():
         assert time.monotonic() < deadline, complaint
-        time.sleep(0.02)
+        time.sleep(0.002)
 
 
 def _identity(client: redis.Redis) -> bytes:
     return bytes(_said(client, "CLUSTER", "MYID"))
+
+
+def _epoch(client: redis.Redis, master: bytes) -> bytes:
+    """The configuration epoch of a master, as another knows it."""
+    lines = _said(client, "CLUSTER", "NODES").splitlines()
+    return next(bytes(fields[6]) for fields in map(bytes.split, lines) if fields[0] == master)
 
 
 def _meet(client: redis.Redis, other: RedisServer) -> None:

@@ -249,7 +249,7 @@ async def test_however_many_commands_are_sent_elsewhere_the_map_is_asked_for_onc
             with master.client() as client:
                 asked += client.info("commandstats").get("cmdstat_cluster|slots", {"calls": 0})["calls"]
         passed = loop.time() - began
-    assert 2 <= asked <= 2 + passed / (PAUSE / 2)
+    assert 1 <= asked <= 2 + passed / (PAUSE / 2)
 
 
 async def test_a_forced_reconnect_rings_every_bell_of_every_master(

@@ -245,6 +245,23 @@ async def test_a_call_whose_stream_was_lost_still_answers_who_is_there(world: Wo
     assert got.reply["id"] == 1
 
 
+async def test_a_result_whose_stream_was_lost_is_sent_to_who_is_there(world: World) -> None:
+    node = await world.node()
+    session = await node.initialize()
+    flight = session.call(node, "held", name="a", token=1)
+    await world.stage.began()
+    await world.stage.contexts["a"].report_progress(1)
+    await flight.message()
+    go = world.links[node].hold("read */x/*/log")
+    for name in await _logs_of_calls(world):
+        await world.store.delete(name)
+    await world.links[node].reached("read */x/*/log")
+    world.stage.release("a", "due at that very moment")
+    await eventually(lambda: node.engine.calls == 0)
+    go()
+    assert (await flight.got()).text == "due at that very moment"
+
+
 async def _logs_of_calls(world: World) -> set[str]:
     """The logs of calls, by their names in the backplane."""
     verbs = [verb for link in world.links.values() for verb in link.verbs]

@@ -277,6 +277,18 @@ async def test_a_batch_whose_cancel_cannot_be_sent_runs_nothing_of_it(world: Wor
     assert world.stage.begun.empty()
 
 
+async def test_what_needs_the_store_in_a_batch_fails_alone_while_it_is_away(world: World) -> None:
+    node = await world.node()
+    session = await node.initialize("2025-03-26")
+    await session.call(node, "echo", x="in use").got()
+    world.links[node].cut_at("put */session")
+    batch = [request("logging/setLevel", {"level": "info"}, 1), call("echo", as_id=2, x="served")]
+    got = await session.send(node, "POST", batch).got()
+    found = {reply["id"]: reply for reply in got.messages}
+    assert found[1]["error"]["data"]["reason"] == "store_unavailable"
+    assert found[2]["result"]["content"][0]["text"] == "served"
+
+
 async def test_a_record_of_another_version_is_refused_by_name_and_harms_nobody_else(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -299,6 +299,20 @@ async def test_a_change_in_doubt_is_made_once(fate: Fate) -> None:
     assert loaded.record.log_level == "info"
 
 
+async def test_a_change_that_was_made_although_its_reply_was_lost_is_not_made_again() -> None:
+    store = MemoryStore()
+    plain = on(MemoryBackplane(store))
+    session = await created(plain)
+
+    def one_more(record: Record) -> Record:
+        return msgspec.structs.replace(record, log_level=f"{record.log_level or ''}x")
+
+    assert await on(Doubtful([Fate.UNANSWERED]).view(MemoryBackplane(store))).update(session, one_more)
+    loaded = await plain.load(session.id, ANYONE)
+    assert loaded is not None
+    assert loaded.record.log_level == "x"
+
+
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED])
 @pytest.mark.parametrize("at", range(4))
 async def test_a_session_whose_creation_was_in_doubt_at_any_step_is_complete(fate: Fate, at: int) -> None:

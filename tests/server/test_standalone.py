@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from mcpfleet.server import eventids
+from mcpfleet.server.eventids import StandalonePlace
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.tenure import MAX_NEWER
@@ -67,7 +69,9 @@ async def test_a_later_stream_begins_with_what_comes_then(world: World) -> None:
     second = await listening(session, other)
     await node.engine.fleet.notify_tools_changed()
     assert await heard(second) == CHANGED
-    assert second.peer.arrived.empty()
+    place = eventids.read(session.id, second.last_event_id)
+    assert isinstance(place, StandalonePlace)
+    assert place.events.offset == 3, "the first two were the first stream's"
 
 
 @pytest.mark.parametrize("date", ["2024-11-05", "2025-06-18"])

@@ -21,6 +21,7 @@ class Connection:
         self.left = asyncio.Event()
         self.reading = asyncio.Event()
         self.reading.set()
+        self.stuck = asyncio.Event()
         self.watched = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -30,7 +31,10 @@ class Connection:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        await self.reading.wait()
+        await asyncio.sleep(0)  # as any server may, so that what is not ordered by a lock comes in another order
+        if not self.reading.is_set():
+            self.stuck.set()
+            await self.reading.wait()
         if self.complete:
             raise RuntimeError("sent after the end of the response")
         started = bool(self.sent)
@@ -272,6 +276,19 @@ async def test_what_is_sent_after_the_end_is_dropped() -> None:
     assert connection.body == body
 
 
+async def test_a_response_that_was_an_answer_does_not_become_a_stream_afterwards() -> None:
+    connection = Connection()
+    peer = connection.peer()
+
+    async def app(_peer: HttpPeer) -> Answer:
+        return Answer(200, b"{}")
+
+    await serve(peer, app)
+    await peer.begin()
+    assert not peer.streaming
+    assert connection.body == b"{}"
+
+
 async def test_comments_come_after_silence_and_only_then() -> None:
     connection = Connection()
 
@@ -323,6 +340,21 @@ async def test_an_answer_and_the_end_of_patience_at_one_moment_make_one_response
 
         await serve(connection.peer(keepalive=WATCH_AFTER + 0.0015, may_stream=True), app)
         assert connection.complete
+
+
+async def test_an_answer_that_comes_while_the_head_of_a_stream_is_being_written_follows_it() -> None:
+    connection = Connection()
+
+    async def app(peer: HttpPeer) -> Answer:
+        await connection.watched.wait()
+        connection.reading.clear()
+        await connection.stuck.wait()
+        assert peer.streaming
+        asyncio.get_running_loop().call_later(0.02, connection.reading.set)
+        return Answer(200, b"{}")
+
+    await serve(connection.peer(keepalive=WATCH_AFTER + 0.02, may_stream=True), app)
+    assert connection.body == COMMENT + b"data: {}\n\n"
 
 
 async def test_an_answer_that_is_being_written_when_patience_ends_stays_one_answer() -> None:

@@ -1,9 +1,11 @@
 """`resources/subscribe` across processes: whoever answers, whoever publishes, whoever holds the stream."""
 
+import asyncio
 import os
 from typing import Final
 
 from tests.fleets import Launch
+from tests.redis_server import RedisServer
 from tests.wire import LATEST_HANDSHAKE, LEGACY, Client, Json, connected
 
 SERVER: Final = "tests.servers.switched:server"
@@ -49,3 +51,17 @@ async def test_subscriptions_survive_the_process_that_took_them_and_the_one_that
             await client.call("update", pin=2, uri="stars://sirius")
             async with client.listening(place, pin=0) as again:
                 assert await again.message() == updated("stars://sirius")
+
+
+async def test_an_outage_is_a_gap_for_what_a_session_watches(launch_fleet: Launch, own_redis: RedisServer) -> None:
+    """Nobody could publish meanwhile, so everything that is watched counts as changed."""
+    fleet = launch_fleet(2, redis_url=own_redis.url, server=SERVER)
+    async with connected(fleet.url, LATEST_HANDSHAKE) as client:
+        await subscribe(client, "stars://sirius", pin=1)
+        async with client.listening(pin=0) as stream:
+            assert await stream.event() is not None
+            own_redis.kill()
+            await asyncio.sleep(6)  # longer than anybody is asleep without looking at the store
+            own_redis.start()
+            found = [await stream.message(), await stream.message(), await stream.message()]
+    assert updated("stars://sirius") in found

@@ -36,7 +36,7 @@ async def reading(pair: Pair) -> AsyncIterator[Feed]:
 async def take(feed: Feed, after: Position, count: int) -> list[Entry]:
     """The next entries after a position."""
     found: list[Entry] = []
-    async with asyncio.timeout(DEADLINE), aclosing(feed.after(after)) as entries:
+    async with asyncio.timeout(DEADLINE), aclosing(feed.after(after, doubts=feed.doubts)) as entries:
         async for entry in entries:
             found.append(entry)
             if len(found) == count:
@@ -107,6 +107,16 @@ async def test_doubt_is_a_gap_for_whoever_reads_then_and_for_nobody_later(pair: 
             await taking
         await publish(pair, b"1")
         assert [entry.data for entry in await take(feed, start, 1)] == [b"1"]
+
+
+async def test_doubt_between_a_position_and_its_first_reading_is_a_gap(pair: Pair) -> None:
+    async with reading(pair) as feed:
+        doubts = feed.doubts
+        start = await feed.end()
+        feed.doubt()
+        async with aclosing(feed.after(start, doubts=doubts)) as entries:
+            with pytest.raises(LogGap):
+                await anext(entries)
 
 
 async def test_an_outage_is_waited_out(pair: Pair) -> None:

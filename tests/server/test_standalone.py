@@ -365,6 +365,24 @@ async def test_a_change_of_the_lists_that_the_fleet_serves_counts_as_a_change(wo
     assert await heard(flight) == CHANGED
 
 
+async def test_a_change_of_those_lists_counts_as_one_for_a_stream_that_has_not_begun_to_read_too(world: World) -> None:
+    node = await world.node()
+    session = await node.initialize()
+    go = world.links[node].hold(f"read {session.id}/log")
+    flight = await listening(session, node)
+    await world.links[node].reached(f"read {session.id}/log")
+    newer = world.stage.server()
+
+    @newer.tool
+    def only_here() -> None:
+        """A tool of the next version."""
+
+    other = await world.node(server=newer)
+    await world.beat(other, node)
+    go()
+    assert await heard(flight) == CHANGED
+
+
 async def test_an_event_of_another_version_is_passed_over(world: World) -> None:
     node = await world.node()
     session = await node.initialize()

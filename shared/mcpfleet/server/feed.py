@@ -57,12 +57,17 @@ class Feed:
         self._doubts += 1
         self._tell()
 
-    async def after(self, position: Position) -> AsyncGenerator[Entry, None]:
+    @property
+    def doubts(self) -> int:
+        """How often something may have changed without an entry; taken before a position, it goes with it."""
+        return self._doubts
+
+    async def after(self, position: Position, *, doubts: int) -> AsyncGenerator[Entry, None]:
         """Yield every entry after the position, in order, once; outages are waited out.
 
-        `LogGap`: something is lost, or may have changed without an entry. Close it when leaving early.
+        `LogGap`: something is lost, or may have changed without an entry since `doubts` was taken, before the position
+        was. Close it when leaving early.
         """
-        doubts = self._doubts
         while True:
             news = self._news
             if self._doubts != doubts:

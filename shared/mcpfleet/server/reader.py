@@ -39,8 +39,12 @@ class StandaloneReader:
         *,
         entered: Position,
         after: StandalonePlace,
+        doubts: int,
     ) -> None:
-        """`entered` is where `holder` is in the session's log, `after` is where the connection begins to read."""
+        """`entered` is where `holder` is in the session's log, `after` is where the connection begins to read.
+
+        `doubts` are those of the feed before any of these was found.
+        """
         self._backplane = process.backplane
         self._policy = process.policy
         self._feed = feed
@@ -51,6 +55,7 @@ class StandaloneReader:
         self._entered = entered
         self._own = after.own
         self._events = after.events
+        self._doubts = doubts
         self._tenure = Tenure(holder)
         self._held = asyncio.Event()
         self._over = asyncio.Event()
@@ -111,7 +116,7 @@ class StandaloneReader:
             await self._all_changed()
 
     async def _deliver_all(self) -> None:
-        async with aclosing(self._feed.after(self._events)) as entries:
+        async with aclosing(self._feed.after(self._events, doubts=self._doubts)) as entries:
             async for entry in entries:
                 self._events = entry.position
                 change = events.read(entry.data)
@@ -124,6 +129,7 @@ class StandaloneReader:
 
     async def _all_changed(self) -> None:
         """Go on from the end of the events, and say that everything has changed, since it may have."""
+        self._doubts = self._feed.doubts
         self._events = await self._feed.end()
         await outlast(self._interest.refresh)
         self._tenure.begin_again()

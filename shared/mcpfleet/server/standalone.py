@@ -97,6 +97,7 @@ class Standalone:
 
         A session's first stream begins where the session did, a resumed one after its last event, any other now.
         """
+        doubts = self._feed.doubts
         begun = await self._backplane.get(standalone_of(session.id), ttl=self._idle)
         events = await settled(lambda: self._backplane.open(EVENTS, ttl=self._idle * 2))
         holder = Holder(mint() if after is None else after.stream, mint(), events.offset)
@@ -109,7 +110,7 @@ class Standalone:
         interest = Interest(session, lists, self._subscriptions)
         await interest.refresh()  # after the position was taken: a later change is announced there
         return StandaloneReader(
-            self._process, self._feed, session, interest, holder, peer, entered=entered, after=after
+            self._process, self._feed, session, interest, holder, peer, entered=entered, after=after, doubts=doubts
         )
 
     async def _note_begun(self, session: Session) -> None:

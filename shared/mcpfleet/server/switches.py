@@ -114,10 +114,11 @@ class Switches:
 
     async def _heed(self) -> NoReturn:
         while True:
+            doubts = self._feed.doubts
             position = await self._feed.end()  # before the cell: what changes later is announced there
             await outlast(self._read)
             with suppress(LogGap):
-                async with aclosing(self._feed.after(position)) as entries:
+                async with aclosing(self._feed.after(position, doubts=doubts)) as entries:
                     async for entry in entries:
                         change = events.read(entry.data)
                         if change is not None and change.kind in _LIST_KINDS:

@@ -95,11 +95,12 @@ class Watches:
     async def run(self) -> NoReturn:
         """Hand out what the fleet publishes until cancelled; after a gap, and at the start, everything is in doubt."""
         while True:
+            doubts = self._feed.doubts
             position = await self._feed.end()
             for watch in self._watches:
                 watch.doubt()
             with suppress(LogGap):
-                async with aclosing(self._feed.after(position)) as entries:
+                async with aclosing(self._feed.after(position, doubts=doubts)) as entries:
                     async for entry in entries:
                         self._hand_out(entry.data)
 

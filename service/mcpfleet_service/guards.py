@@ -16,22 +16,26 @@ from mcpfleet.protocol.jsonrpc import INVALID_REQUEST
 class Guard:
     """Knows the hosts and origins that requests may name."""
 
-    def __init__(self, hosts: Collection[str] | None, origins: Collection[str]) -> None:
-        """`hosts` have no ports, and None takes any; `origins` are of pages beside those on the hosts themselves."""
+    def __init__(self, hosts: Collection[str] | None, origins: Collection[str] | None) -> None:
+        """A host without a port is served with any; `origins` are of pages beside those on the hosts themselves.
+
+        None takes any host, or any page.
+        """
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
-        self._origins = frozenset(origin.lower() for origin in origins)
+        self._origins = None if origins is None else frozenset(origin.lower() for origin in origins)
 
     def check(self, headers: Headers) -> Rejected | None:
         """The refusal of a request by its Host or Origin, before anything else is looked at."""
-        host = _without_port(headers.get("host") or "")
-        if self._hosts is not None and (host not in self._hosts or headers.disagree("host")):
+        named = (headers.get("host") or "").lower()
+        host = _without_port(named)
+        if self._hosts is not None and (self._hosts.isdisjoint((host, named)) or headers.disagree("host")):
             return _FOREIGN_HOST
         if any(not self._allows(origin, host) for origin in headers.all("origin")):
             return _FOREIGN_ORIGIN
         return None
 
     def _allows(self, origin: str, host: str) -> bool:
-        if origin.lower() in self._origins:
+        if self._origins is None or origin.lower() in self._origins:
             return True
         if self._hosts is None:
             return False  # any page can name itself so: its name may point to this machine

@@ -22,7 +22,7 @@ AppTarget = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$")]
 Count = Annotated[int, Meta(ge=1)]
 Delay = Annotated[float, Meta(ge=0, le=_YEAR)]
 Handshake = Annotated[str, Meta(pattern=f"^({'|'.join(LEGACY_DATES)})$")]
-HostName = Annotated[str, Meta(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/@,:\[\]]+)$")]
+HostName = Annotated[str, Meta(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/@,:\[\]]+)(:[0-9]{1,5})?$")]
 Namespace = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Origin = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*://[^\s/@,]+$")]
 Path = Annotated[str, Meta(pattern=r"^(/|(/[A-Za-z0-9_.~-]+)+)$")]
@@ -79,17 +79,18 @@ class Settings:
         tuple[HostName, ...] | None,
         Variable(
             "ALLOWED_HOSTS",
-            "host names or `[IPv6]` addresses without ports, separated by commas",
-            "which hosts a request may name, with any port",
+            "host names or `[IPv6]` addresses, separated by commas",
+            "which hosts a request may name; one without a port is served with any",
             off=True,
         ),
     ] = ("localhost", "127.0.0.1", "[::1]")
     allowed_origins: Annotated[
-        tuple[Origin, ...],
+        tuple[Origin, ...] | None,
         Variable(
             "ALLOWED_ORIGINS",
             "origins such as `https://app.example.com`, separated by commas",
-            "which web pages may send requests",
+            "which web pages may send requests, beside those of the hosts themselves",
+            off=True,
         ),
     ] = ()
     session_idle: Annotated[

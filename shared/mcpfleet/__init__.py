@@ -16,7 +16,7 @@ from mcpfleet.errors import (
     SettingsError,
     ToolError,
 )
-from mcpfleet.protocol import apps, forms
+from mcpfleet.protocol import apps, forms, tracecontext
 from mcpfleet.protocol.messages import (
     Annotations,
     AudioContent,
@@ -119,4 +119,5 @@ __all__ = [
     "UrlElicitationRequired",
     "apps",
     "forms",
+    "tracecontext",
 ]

@@ -16,6 +16,13 @@ def asking_fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         yield started
 
 
+@pytest.fixture(scope="session", params=SHAPES, ids=str)
+def featured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A fleet whose tools tell what they know of their requests."""
+    with standing_fleet(request, tmp_path_factory, "tests.servers.featured:server") as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
 def guarded(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """Two processes that serve whoever shows a known token."""

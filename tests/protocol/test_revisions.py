@@ -32,7 +32,6 @@ KNOWN_SINCE = [
     ("server_requests", [FIRST, SECOND, THIRD, FOURTH]),
     ("resumption", [FIRST, SECOND, THIRD, FOURTH]),
     ("non_object_output", [MODERN]),
-    ("extensions", [MODERN]),
     ("result_type", [MODERN]),
     ("cache_hints", [MODERN]),
     ("server_info_stamp", [MODERN]),

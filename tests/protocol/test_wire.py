@@ -353,17 +353,17 @@ HELLO = InitializeResult(
 @pytest.mark.parametrize(
     ("revision", "capabilities", "info"),
     [
-        (FIRST, {"tools"}, {"name", "version"}),
-        (SECOND, {"tools", "completions"}, {"name", "version"}),
-        (THIRD, {"tools", "completions"}, {"name", "version", "title"}),
-        (FOURTH, {"tools", "completions"}, {"name", "version", "title", "description", "websiteUrl", "icons"}),
+        (FIRST, set(), {"name", "version"}),
+        (SECOND, {"completions"}, {"name", "version"}),
+        (THIRD, {"completions"}, {"name", "version", "title"}),
+        (FOURTH, {"completions"}, {"name", "version", "title", "description", "websiteUrl", "icons"}),
     ],
 )
 def test_the_handshake_is_answered_in_words_that_the_revision_knows(
     revision: Revision, capabilities: set[str], info: set[str]
 ) -> None:
     body = dressed(HELLO, revision)
-    assert set(body["capabilities"]) == capabilities
+    assert set(body["capabilities"]) == {"tools", "extensions"} | capabilities
     assert set(body["serverInfo"]) == info
     assert body["protocolVersion"] == "x"
 

@@ -45,7 +45,7 @@ async def test_a_method_of_an_extension_that_is_not_there_is_not_found(memory: W
 
 
 async def test_a_session_without_extensions_is_served_too(memory: World) -> None:
-    """The older revisions know none."""
+    """It goes back to the core protocol."""
     node = await memory.node(server=extended())
     session = await node.initialize()
     assert (await session.call(node, "clock").got()).text == "noon"

@@ -64,6 +64,18 @@ def test_any_other_host_is_refused(host: str) -> None:
     assert verdict(Guard(HOSTS, ()), ("Host", host)) == "host"
 
 
+@pytest.mark.parametrize("host", ["mcp.example.com:8443", "MCP.example.com:8443", "[::1]:1"])
+def test_a_host_that_is_known_by_its_port_is_served_with_it(host: str) -> None:
+    assert verdict(Guard(("MCP.example.com:8443", "[::1]:1"), ()), ("Host", host)) is None
+
+
+@pytest.mark.parametrize(
+    "host", ["mcp.example.com", "mcp.example.com:443", "mcp.example.com:84430", "[::1]", "[::1]:2"]
+)
+def test_with_any_other_port_it_is_refused(host: str) -> None:
+    assert verdict(Guard(("mcp.example.com:8443", "[::1]:1"), ()), ("Host", host)) == "host"
+
+
 def test_a_request_without_a_host_is_refused_and_one_with_two_as_well() -> None:
     guard = Guard(HOSTS, ())
     assert verdict(guard) == "host"
@@ -139,6 +151,13 @@ def test_without_a_host_check_only_allowed_pages_are_served_since_any_name_can_p
     guard = Guard(None, ORIGINS)
     assert verdict(guard, ("Host", "evil.example"), ("Origin", "http://evil.example")) == "origin"
     assert verdict(guard, ("Host", "evil.example"), ("Origin", "https://app.example.com")) is None
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", ""])
+def test_without_a_check_of_pages_all_are_served_on_known_hosts(origin: str) -> None:
+    guard = Guard(HOSTS, None)
+    assert verdict(guard, ("Host", "localhost"), ("Origin", origin)) is None
+    assert verdict(guard, ("Host", "evil.example"), ("Origin", origin)) == "host"
 
 
 def test_a_client_that_is_no_page_needs_no_origin() -> None:

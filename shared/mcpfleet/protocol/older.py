@@ -91,10 +91,9 @@ def tool(body: dict[str, Any], revision: Revision) -> dict[str, Any]:
 
 
 def initialize(body: dict[str, Any], revision: Revision) -> None:
-    """The handshake's answer."""
-    for capability in ("completions", "extensions"):
-        if not getattr(revision, capability):
-            body["capabilities"].pop(capability, None)
+    """The handshake's answer; extensions stay, since the set of capabilities is open in every revision."""
+    if not revision.completions:
+        body["capabilities"].pop("completions", None)
     if not revision.titles:
         body["serverInfo"].pop("title", None)
     if not revision.icons:

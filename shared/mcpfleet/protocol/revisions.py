@@ -50,8 +50,6 @@ class Revision:
     progress_message: bool = False
     completions: bool = False
     """The capability `completions` is declared."""
-    extensions: bool = False
-    """The capability `extensions` is declared."""
     elicitation: bool = False
     url_elicitation: bool = False
     rich_forms: bool = False
@@ -109,7 +107,6 @@ _2026_07_28 = replace(
     server_requests=False,
     resumption=False,
     non_object_output=True,
-    extensions=True,
     elicitation_complete=False,
     result_type=True,
     cache_hints=True,

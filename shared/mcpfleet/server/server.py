@@ -52,7 +52,7 @@ class Server:
 
         `cache` is how long what the server says stays fresh, and for whom: one hint for everything, or one a method
         (`{"tools/list": CacheHint(ttl=60, scope="public")}`). By default nothing is to be kept.
-        `extensions` are declared to clients whose revision has any: settings by identifier (`com.example/feature`).
+        `extensions` are declared to every client: settings by identifier (`com.example/feature`).
 
         What a `switchable` server offers can be disabled and enabled while it serves (`Fleet.disable`): each list it is
         asked for then costs one look into the store.

@@ -86,7 +86,11 @@ class UnknownFormat(BackplaneError):
 
 
 class Cancelled(McpFleetError):
-    """The client has cancelled the request; raised by `Context.raise_if_cancelled`."""
+    """The client has cancelled the request; raised by `Context.raise_if_cancelled`. `reason` is the client's."""
+
+    def __init__(self, reason: str | None = None) -> None:
+        super().__init__(reason or "the request was cancelled")
+        self.reason = reason
 
 
 class OutputRefused(McpFleetError):

@@ -142,8 +142,18 @@ def test_a_cancelled_request_can_be_seen_and_raised(heard: Heard) -> None:
     assert not ctx.cancelled
     ctx.cancel()
     assert ctx.cancelled
-    with pytest.raises(Cancelled):
+    with pytest.raises(Cancelled) as raised:
         ctx.raise_if_cancelled()
+    assert (ctx.cancel_reason, raised.value.reason) == (None, None)
+
+
+def test_a_cancelled_request_tells_the_clients_reason(heard: Heard) -> None:
+    ctx = context(heard)
+    ctx.cancel("changed my mind")
+    assert ctx.cancel_reason == "changed my mind"
+    with pytest.raises(Cancelled, match="changed my mind") as raised:
+        ctx.raise_if_cancelled()
+    assert raised.value.reason == "changed my mind"
 
 
 def test_a_context_tells_all_that_is_known_of_the_request(heard: Heard) -> None:

@@ -79,6 +79,14 @@ async def test_of_two_requests_with_one_id_a_cancel_means_the_newer(line: Line, 
     assert (await line.hears())["result"]["content"][0]["text"] == "done"
 
 
+async def test_a_cancel_tells_its_reason(line: Line, memory: World) -> None:
+    await line.hold("a", 7)
+    await memory.stage.began()
+    await line.say(method="notifications/cancelled", params={"requestId": 7, "reason": "changed my mind"})
+    assert await memory.stage.was_cancelled() == "a"
+    await eventually(lambda: memory.stage.contexts["a"].cancel_reason == "changed my mind")
+
+
 @pytest.mark.parametrize("request_id", [None, True, 1.5, [7], "7", 8])
 async def test_a_cancel_of_anything_else_cancels_nothing(line: Line, memory: World, request_id: Any) -> None:
     await line.hold("kept", 7)

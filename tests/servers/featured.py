@@ -1,6 +1,9 @@
-"""A server for the tests of what tools learn of their requests: extensions, traces."""
+"""A server for the tests of what tools learn of their requests: extensions, traces, why they were cancelled."""
 
-from mcpfleet import Context, Server, apps, tracecontext
+import asyncio
+import time
+
+from mcpfleet import Cancelled, Context, Server, apps, tracecontext
 
 server = Server("featured", extensions={**apps.EXTENSION, "com.example/feature": {"enabled": True}})
 
@@ -21,3 +24,49 @@ def clock(ctx: Context) -> str:
 def trace(ctx: Context) -> dict[str, object]:
     """The trace that the request belongs to, and all that its sender said beside it."""
     return {"carrier": tracecontext.carrier(ctx.meta), "meta": dict(ctx.meta)}
+
+
+journal_entries: list[str] = []
+"""What the handlers of this process went through, in order."""
+
+
+@server.tool
+def journal() -> list[str]:
+    """What the handlers of this very process went through; pin the request to a process."""
+    return journal_entries
+
+
+async def linger(tag: str) -> str:
+    """Wait for long, and note what one is told in the end."""
+    journal_entries.append(f"began {tag}")
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError as error:
+        journal_entries.append(f"cancelled {tag}: {' '.join(error.args)}")
+        raise
+    return "done"
+
+
+server.tool(linger)
+server.prompt(linger, name="linger")
+server.resource("wait://{tag}")(linger)
+server.method("acme/linger")(linger)
+
+
+@server.completion("prompt", "linger")
+async def lingering(value: str) -> list[str]:
+    """Suggest nothing for long."""
+    return [await linger(value)]
+
+
+@server.tool
+def toil(tag: str, ctx: Context) -> None:
+    """Keep a thread busy until nobody wants the answer any more."""
+    journal_entries.append(f"began {tag}")
+    while not ctx.cancelled:
+        time.sleep(0.01)
+    try:
+        ctx.raise_if_cancelled()
+    except Cancelled as error:
+        journal_entries.append(f"cancelled {tag}: {error.reason or ''}")
+        raise

@@ -141,15 +141,15 @@ class Call:
         """Do it: a call of a session runs once, from its beginning to its end."""
         return await work()
 
-    def revoke(self, last_words: bytes | None = None) -> None:
+    def revoke(self, last_words: bytes | None = None, *, reason: str | None = None) -> None:
         """End the call now, with these words in place of its result (None: no response); too late is no harm.
 
-        Its handler is cancelled, and whatever it still does is heard by nobody.
+        Its handler is cancelled, and told the reason; whatever it still does is heard by nobody.
         """
         if not self._ended:
             self._end(last_words)
             if self._runner is not None:
-                self._runner.cancel()
+                self._runner.cancel(reason)
 
     async def run(self) -> None:
         """Serve the request to its end, whether or not anybody listens."""
@@ -262,13 +262,15 @@ class Call:
 
     async def _hear(self) -> None:
         """Revoke the call when it is cancelled or its session ends."""
+        reason: str | None = None
         async with aclosing(self._means.signals.after(self._session, self._session.position)) as heard:
             async for signal in heard:
                 if isinstance(signal, Cancel) and cancellation.means(signal, self.request.id, self.id):
+                    reason = signal.reason
                     break
                 if isinstance(signal, Resumed) and self.stream and signal.exchange == self.stream.exchange.id:
                     self._left.set()
-        self.revoke()
+        self.revoke(reason=reason)
 
     async def _touch(self) -> bool:
         await self._means.cancellations.keep(self._session, self.request.id)

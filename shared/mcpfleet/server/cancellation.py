@@ -5,9 +5,11 @@ cannot be missed, and one that was sent before cannot hit it. Several calls in f
 that outlives the first moments registers under it, the last one wins, and a cancel names the one that is registered.
 """
 
+import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +20,9 @@ from mcpfleet.protocol.jsontext import dumps
 from mcpfleet.server.process import Process
 from mcpfleet.server.sessions import Session
 from mcpfleet.server.signals import Cancel, Signals
+
+MAX_REASON: Final = 1000
+"""How many characters of a client's reason are kept."""
 
 
 class Registration(msgspec.Struct, frozen=True):
@@ -34,11 +39,11 @@ class Cancellations:
         self._ttl = process.policy.session_idle
         self._signals = signals
 
-    async def send(self, session: Session, request_id: RequestId) -> None:
+    async def send(self, session: Session, request_id: RequestId, reason: str | None = None) -> None:
         """Cancel the newest call with this id, on whichever process it runs; an unknown id changes nothing."""
         found = await self._backplane.get(_registration(session, request_id))
         call = None if found is None else unpack(Registration, found).call
-        await self._signals.send(session, Cancel(_digest(request_id), call))
+        await self._signals.send(session, Cancel(_digest(request_id), call, reason))
 
     @asynccontextmanager
     async def registered(self, session: Session, request_id: RequestId, call: str) -> AsyncIterator[None]:
@@ -58,6 +63,18 @@ class Cancellations:
     async def keep(self, session: Session, request_id: RequestId) -> None:
         """Extend the life of what is registered under the id."""
         await self._backplane.get(_registration(session, request_id), ttl=self._ttl)
+
+
+def reason_in(params: Mapping[str, Any]) -> str | None:
+    """Why the client has cancelled a request, by its notification."""
+    reason = params.get("reason")
+    return reason[:MAX_REASON] if isinstance(reason, str) else None
+
+
+def reason_of(error: BaseException) -> str | None:
+    """Why a task was cancelled, as whoever cancelled it has told."""
+    reason = error.args[0] if isinstance(error, asyncio.CancelledError) and error.args else None
+    return reason if isinstance(reason, str) else None
 
 
 def means(cancel: Cancel, request_id: RequestId, call: str) -> bool:

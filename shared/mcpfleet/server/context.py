@@ -42,7 +42,7 @@ class Context:
     dropped.
     """
 
-    __slots__ = ("_asking", "_caller", "_cancelled", "_closed", "_outlet", "_progress", "fleet")
+    __slots__ = ("_asking", "_caller", "_cancel_reason", "_cancelled", "_closed", "_outlet", "_progress", "fleet")
 
     def __init__(self, caller: Caller, outlet: Outlet, fleet: Fleet = NOBODY) -> None:
         self.fleet = fleet
@@ -52,6 +52,7 @@ class Context:
         self._asking = Asking(caller, outlet)
         self._progress = -math.inf
         self._cancelled = False
+        self._cancel_reason: str | None = None
         self._closed = False
 
     @property
@@ -125,10 +126,18 @@ class Context:
         """
         return self._cancelled
 
+    @property
+    def cancel_reason(self) -> str | None:
+        """What the client says of why it has cancelled the request, for people to read.
+
+        An asynchronous function that is cancelled finds it as the argument of its `CancelledError`.
+        """
+        return self._cancel_reason
+
     def raise_if_cancelled(self) -> None:
-        """Raise `Cancelled` if nobody waits for the result any more."""
+        """Raise `Cancelled`, with the client's reason, if nobody waits for the result any more."""
         if self._cancelled:
-            raise Cancelled
+            raise Cancelled(self._cancel_reason)
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the work is; nothing is sent unless it gave a progress token.
@@ -282,8 +291,9 @@ class Context:
         if not self._closed:
             await self._outlet.hang_up(math.ceil(retry * 1000))
 
-    def cancel(self) -> None:
-        """Note that nobody waits for the result any more; the engine calls it."""
+    def cancel(self, reason: str | None = None) -> None:
+        """Note that nobody waits for the result any more, and why; the engine calls it."""
+        self._cancel_reason = reason
         self._cancelled = True
 
     def close(self) -> None:

@@ -36,6 +36,7 @@ from mcpfleet.protocol.jsonrpc import (
 )
 from mcpfleet.protocol.messages.notifications import Cancelled
 from mcpfleet.protocol.sse import Decoder
+from mcpfleet.server.cancellation import reason_in
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.eras.legacy import SESSION_HEADER
 from mcpfleet.server.eras.listening import LISTEN
@@ -130,7 +131,7 @@ class Conversation:
         if notification.method != "notifications/cancelled" or not is_id(request_id):
             return False
         task = self._cancellable.pop(request_id, None)
-        return task is not None and task.cancel()
+        return task is not None and task.cancel(reason_in(notification.params))
 
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._running.add(task)

@@ -14,6 +14,7 @@ from mcpfleet.protocol.messages.tools import CallToolResult
 from mcpfleet.protocol.revisions import Era
 from mcpfleet.server.callee import InputRequired
 from mcpfleet.server.caller import Caller
+from mcpfleet.server.cancellation import reason_of
 from mcpfleet.server.capabilities import FEATURES, offers
 from mcpfleet.server.context import Context
 from mcpfleet.server.fleet import NOBODY, Fleet
@@ -104,7 +105,7 @@ class Dispatcher:
             return Refusal(code, str(error))
         except BaseException as error:  # the boundary: what is ours is logged, and no words for the peer
             if not _is_ours(error):
-                context.cancel()
+                context.cancel(reason_of(error))
                 raise
             return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": _logged(request.method, error)})
         finally:

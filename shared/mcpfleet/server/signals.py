@@ -25,6 +25,8 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel", omit_defaults=True):
     request: str
     """A digest of the request's id."""
     call: str | None = None
+    reason: str | None = None
+    """What the client says of why."""
 
 
 class Resumed(msgspec.Struct, frozen=True, tag="resumed"):

@@ -26,7 +26,7 @@ from mcpfleet.protocol.jsonrpc import (
 from mcpfleet.protocol.revisions import Revision, negotiate
 from mcpfleet.server import eventids, rootschange
 from mcpfleet.server.auth import Principal, owner_of, remaining
-from mcpfleet.server.cancellation import Cancellations
+from mcpfleet.server.cancellation import Cancellations, reason_in
 from mcpfleet.server.eras.batches import serve_batch
 from mcpfleet.server.eras.requests import Requests, Sender
 from mcpfleet.server.eventids import CallPlace, Place, StandalonePlace
@@ -154,7 +154,7 @@ class Legacy:
         """Heed a notification of a session."""
         request_id: Any = notification.params.get("requestId")
         if notification.method == "notifications/cancelled" and is_id(request_id):
-            await self._cancellations.send(session, request_id)
+            await self._cancellations.send(session, request_id, reason_in(notification.params))
         elif notification.method == rootschange.METHOD and self._server.roots_hook is not None:
             await rootschange.tell(self._server.roots_hook, session)
 

@@ -13,6 +13,7 @@
     │   └── UnknownFormat             a stored value of another format version
     ├── Cancelled                     the client has cancelled the request that is being served
     ├── EventTooLarge                 a server-sent event above its reader's bound (protocol.sse)
+    ├── LifespanFailed                what a server needs cannot be set up, so it does not start
     ├── LineTooLong                   a line above its reader's bound (protocol.lines)
     ├── NotJson                       a text or value that is not JSON as peers agree on it (protocol.jsontext)
     ├── OutputRefused                 a tool returned what its output schema, or JSON, does not allow
@@ -91,6 +92,10 @@ class Cancelled(McpFleetError):
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "the request was cancelled")
         self.reason = reason
+
+
+class LifespanFailed(McpFleetError):
+    """A server's lifespan could not be entered, so the process does not start; the cause is what it raised."""
 
 
 class OutputRefused(McpFleetError):

@@ -15,6 +15,7 @@ BOUNDARIES = {
     "mcpfleet/server/dispatch.py Dispatcher.serve": "what a method raises becomes an error without its words",
     "mcpfleet/server/engine.py Engine.serve": "an unforeseen error fails one request, not the process",
     "mcpfleet/server/eras/requests.py Requests.announced": "revokes the call, then lets everything pass",
+    "mcpfleet/server/lifespan.py _entered": "what the user's lifespan raises stops the start, under its name",
     "mcpfleet/server/plugins.py load": "what a plugin's import raises stops the start under the plugin's name",
     "mcpfleet/server/reply.py Replies.encode": "whatever a tool put into its result, its caller gets a response",
     "mcpfleet/server/rootschange.py tell": "what the user's hook raises is logged: a notification has no response",

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
 
-from mcpfleet import Principal, Server, SettingsError
+from mcpfleet import Context, Principal, Server, SettingsError
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.protocol.headers import Headers
 from mcpfleet_service.app import create_app, from_environment
@@ -132,6 +132,32 @@ async def test_an_application_with_a_lifespan_of_its_own_enters_ours_in_it() -> 
     async with client_of(outer) as client:
         assert (await client.echo("/api/mcp")).status_code == 200
     assert told == ["mine begins", "mine ends"]
+
+
+async def test_the_lifespan_of_a_mounted_server_lasts_as_long_as_its_application() -> None:
+    told: list[str] = []
+
+    async def counted(server: Server) -> AsyncIterator[str]:
+        told.append(f"{server.name} begins")
+        yield "found"
+        told.append(f"{server.name} ends")
+
+    server = Server("s", lifespan=counted)
+
+    @server.tool
+    def look(ctx: Context) -> str:
+        return f"{ctx.lifespan} {told}"
+
+    inner = create_app(server, settings=QUICK)
+    outer = FastAPI(lifespan=lifespan_of(inner))
+    outer.mount("/api", inner)
+    for _ in range(2):
+        told.clear()
+        async with client_of(outer) as client:
+            session = (await client.post(INITIALIZE, "/api/mcp")).headers["Mcp-Session-Id"]
+            answer = await client.post(call("look"), "/api/mcp", Mcp_Session_Id=session)
+            assert answer.json()["result"]["content"][0]["text"] == "found ['s begins']"
+        assert told == ["s begins", "s ends"]
 
 
 async def test_several_servers_live_in_one_application_and_share_nothing() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from uvicorn.config import STARTUP_FAILURE
 
 from tests.calls import call
 from tests.processes import Serving, python
@@ -74,6 +75,14 @@ def test_a_start_that_cannot_succeed_ends_the_command_with_the_reason(workers: s
         assert serving.await_exit() != 0
         assert "mcpfleet: MCPFLEET_APP is not set" in serving.log_tail()
         assert "Traceback" not in serving.log_tail()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_lifespan_that_cannot_be_entered_ends_the_command_with_the_reason(workers: str, tmp_path: Path) -> None:
+    command = [*SERVE, "tests.servers.hooked:server", "--port", "0", "--workers", workers]
+    with Serving(command, {"HOOKED_REFUSES": "1"}, tmp_path / "log") as serving:
+        assert serving.await_exit() == STARTUP_FAILURE
+        assert "the lifespan of 'hooked' failed: ConnectionRefusedError: no database" in serving.log_tail()
 
 
 def test_it_serves_and_ends_cleanly_while_its_redis_is_away_and_says_so(tmp_path: Path) -> None:

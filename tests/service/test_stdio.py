@@ -351,6 +351,24 @@ def test_what_cannot_be_served_is_told_in_one_line(target: str | None, environ: 
 
 
 @both_eras
+async def test_a_lifespan_lasts_as_long_as_the_process(date: str) -> None:
+    async with child("tests.servers.hooked:server") as serving:
+        await serving.shake_hands(date)
+        await serving.call("lived", as_id=1, date=date)
+        told = json.loads(await serving.text(1))
+        assert (told["pid"], told["made"], told["entered"]) == (serving.process.pid, serving.process.pid, 1)
+        code, _, errors = await serving.close()
+    assert (code, errors.count("left its lifespan after 1")) == (0, 1)
+
+
+async def test_a_lifespan_that_cannot_be_entered_is_told_in_one_line() -> None:
+    async with child("tests.servers.hooked:server", HOOKED_REFUSES="1") as serving:
+        code, said, errors = await serving.ended()
+    assert (code, said) == (2, [])
+    assert errors == "mcpfleet: the lifespan of 'hooked' failed: ConnectionRefusedError: no database\n"
+
+
+@both_eras
 async def test_nobody_is_hung_up_on_who_has_one_connection_only(date: str) -> None:
     async with child() as serving:
         await serving.shake_hands(date)

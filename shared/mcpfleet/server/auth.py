@@ -13,7 +13,7 @@ class Principal:
 
     `claims` are the current request's and take no part in ownership, so a refreshed token of the same party keeps
     access to what the party made. `expires`, in Unix seconds, is when the current token does: streams that it opened
-    end then.
+    end then. `state` is what whoever authenticated wants found in `Context.state` while this request is served.
     """
 
     subject: str
@@ -21,6 +21,7 @@ class Principal:
     client: str = ""
     claims: Mapping[str, Any] = field(default_factory=dict, compare=False)
     expires: float | None = field(default=None, compare=False)
+    state: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def owner(self) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ import inspect
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, Final, Literal, TypeVar, overload
 
 from mcpfleet.errors import Cancelled, ProtocolError
@@ -42,11 +43,25 @@ class Context:
     dropped.
     """
 
-    __slots__ = ("_asking", "_caller", "_cancel_reason", "_cancelled", "_closed", "_outlet", "_progress", "fleet")
+    __slots__ = (
+        "_asking",
+        "_caller",
+        "_cancel_reason",
+        "_cancelled",
+        "_closed",
+        "_outlet",
+        "_progress",
+        "_state",
+        "fleet",
+        "lifespan",
+    )
 
-    def __init__(self, caller: Caller, outlet: Outlet, fleet: Fleet = NOBODY) -> None:
+    def __init__(self, caller: Caller, outlet: Outlet, fleet: Fleet = NOBODY, lifespan: Any = None) -> None:
         self.fleet = fleet
         """What to tell the clients of all processes."""
+        self.lifespan = lifespan
+        """What the server's lifespan yields: the same for all requests of a process; None without one."""
+        self._state: SimpleNamespace | None = None
         self._caller = caller
         self._outlet = outlet
         self._asking = Asking(caller, outlet)
@@ -69,6 +84,14 @@ class Context:
     def principal(self) -> Principal | None:
         """Who sent this request (never whoever opened the session); None without authentication."""
         return self._caller.principal
+
+    @property
+    def state(self) -> SimpleNamespace:
+        """Whatever this request is to carry along, as attributes: its principal's state at first."""
+        if self._state is None:
+            principal = self._caller.principal
+            self._state = SimpleNamespace() if principal is None else SimpleNamespace(**principal.state)
+        return self._state
 
     @property
     def headers(self) -> Headers:

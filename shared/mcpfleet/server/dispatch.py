@@ -18,6 +18,7 @@ from mcpfleet.server.cancellation import reason_of
 from mcpfleet.server.capabilities import FEATURES, offers
 from mcpfleet.server.context import Context
 from mcpfleet.server.fleet import NOBODY, Fleet
+from mcpfleet.server.lifespan import Lived
 from mcpfleet.server.methods.completion import Completions
 from mcpfleet.server.methods.custom import Custom
 from mcpfleet.server.methods.desk import Desk
@@ -63,11 +64,13 @@ class Dispatcher:
         *,
         page_size: int | None = None,
         switches: Switches | None = None,
+        lived: Lived | None = None,
     ) -> None:
         """`page_size` is how many items a page of a list has; None: all of them."""
         self._server = server
         self._threads = threads
         self._fleet = fleet
+        self._lived = lived or Lived()
         self._switches = switches
         self._desk = desk = Desk(server, threads, self.perform, page_size, switches)
         self._custom = Custom(desk)
@@ -88,7 +91,7 @@ class Dispatcher:
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
         """Serve one request to its outcome; what the peer may not read is logged under a correlation id."""
-        context = Context(caller, outlet, self._fleet)
+        context = Context(caller, outlet, self._fleet, self._lived.value)
         try:
             method = self._methods.get(request.method)
             if method is None and (custom := self._custom.find(request.method)) is not None:

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from typing import NoReturn
 
 import msgspec
 
@@ -44,6 +45,7 @@ from mcpfleet.server.eras.subscribing import Subscribing
 from mcpfleet.server.events import Events
 from mcpfleet.server.feed import Feed
 from mcpfleet.server.fleet import Fleet
+from mcpfleet.server.lifespan import Lived
 from mcpfleet.server.outcome import STORE_AWAY, Refusal
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer
 from mcpfleet.server.policy import Policy
@@ -78,16 +80,15 @@ class Engine:
         self._keeper = Keeper(backplane, lease=self._policy.lease)
         self._process = process = Process(backplane, self._keeper, self._policy)
         self._threads = Threads(self._policy.workers, self._policy.waiting)
+        self._lived = Lived(server.lifespans)
         self._feed = Feed(backplane, ttl=self._policy.session_idle * 2)
         self._events = Events(process)
         self._watches = Watches(self._feed)
         self._switches = Switches(server, process, self._feed, self._events.publish)
         self.fleet = Fleet(self._events.publish, self._switches.switch)
-        dispatcher: Serving = Dispatcher(
-            server, self._threads, self.fleet, page_size=self._policy.page_size, switches=self._switches
-        )
+        dispatcher: Serving = self._dispatcher(server, self._switches)
         if choose is not None:
-            dispatcher = Choice(choose, self._chosen)
+            dispatcher = Choice(choose, self._dispatcher)
         replies = Replies(msgspec.to_builtins(server.info))
         self._keyring = Keyring(backplane, wrapping=self._policy.key_encryption_key)
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
@@ -134,24 +135,14 @@ class Engine:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep leases, pulse, events and calls for the time of the block.
+        """Keep leases, pulse, events and calls for the time of the block, within the server's lifespan.
 
         After it, calls that still run have what is left of the time to drain, and are then ended with an error. If the
         block is left by an exception they are cancelled at once. A part of the engine that dies cancels the block and
         is raised from it, in a group: this process can then serve no more.
         """
-        endless = [
-            self._keeper.run(),
-            self._pulse.run(),
-            self._feed.run(),
-            self._watches.run(),
-            self._calls.run(),
-            self._keyring.run(),
-        ]
-        if self.server.switchable:
-            endless.append(self._switches.run())
         try:
-            async with background(*endless):
+            async with self._lived.during(self.server), background(*self._endless()):
                 await self._calls.ready()
                 yield
                 await self._wind_down()
@@ -209,6 +200,16 @@ class Engine:
             case PairStream() | PairMessage():
                 return await self._pair.serve(asked, headers, principal, peer)
 
+    def _endless(self) -> Iterator[Coroutine[None, None, NoReturn]]:
+        yield self._keeper.run()
+        yield self._pulse.run()
+        yield self._feed.run()
+        yield self._watches.run()
+        yield self._calls.run()
+        yield self._keyring.run()
+        if self.server.switchable:
+            yield self._switches.run()
+
     async def _wind_down(self) -> None:
         self.drain()
         if self._drained_at is not None:
@@ -221,8 +222,15 @@ class Engine:
         self._calls.stop()
         self._modern.stop()
 
-    def _chosen(self, server: Server) -> Dispatcher:
-        return Dispatcher(server, self._threads, self.fleet, page_size=self._policy.page_size)
+    def _dispatcher(self, server: Server, switches: Switches | None = None) -> Dispatcher:
+        return Dispatcher(
+            server,
+            self._threads,
+            self.fleet,
+            page_size=self._policy.page_size,
+            switches=switches,
+            lived=self._lived,
+        )
 
     def _beat(self) -> Beat:
         return Beat(self.id, self.server.info.version, self.server.registry.digest, float(self.calls))

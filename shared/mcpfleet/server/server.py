@@ -12,6 +12,7 @@ from mcpfleet.server.capabilities import Extensions, capabilities, checked_exten
 from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
 from mcpfleet.server.dynamic import compile_lister, compile_reader
+from mcpfleet.server.lifespan import Lifespan, checked_lifespan
 from mcpfleet.server.method import compile_method
 from mcpfleet.server.options import PromptOptions, ResourceOptions, ToolOptions
 from mcpfleet.server.permission import MayWatch
@@ -47,6 +48,7 @@ class Server:
         switchable: bool = False,
         single_use_state: bool = False,
         input_required_legacy_shim: bool = True,
+        lifespan: Lifespan | None = None,
     ) -> None:
         """`name` and `version` are what clients are told; `instructions` tell a model how to use the server.
 
@@ -60,6 +62,10 @@ class Server:
         With `single_use_state` each `requestState` is accepted once only, on whatever process: a client that loses the
         response to a retry must begin again. For legacy clients an `InputRequiredResult` is fulfilled by real requests,
         unless `input_required_legacy_shim` is False: then it is refused.
+
+        `lifespan` is an asynchronous generator with one `yield`, or returns an asynchronous context manager. It takes
+        the server, is entered in each process before that serves anything, and left when all calls have ended; what it
+        yields is `Context.lifespan`.
         """
         self.info = Implementation(
             name=name,
@@ -78,6 +84,8 @@ class Server:
         """What is called when a legacy client says that its roots have changed."""
         self.watch_hook: MayWatch | None = None
         """What decides on who may watch what; None: everybody may watch everything."""
+        self.lifespans = [] if lifespan is None else [checked_lifespan(lifespan)]
+        """What each process enters before it serves, in order."""
         self._cache = _checked_hints(cache)
         self._extensions = checked_extensions(extensions or {})
 
@@ -253,8 +261,12 @@ class Server:
         return self._cache.get(method, FRESH)
 
     def include(self, other: "Server", *, prefix: str = "") -> None:
-        """Offer everything that the other server offers now, each name after the prefix; all of it, or nothing."""
+        """Offer everything that the other server offers now, each name after the prefix; all of it, or nothing.
+
+        Its lifespan is entered after this server's; several yield mappings, whose members are merged.
+        """
         self.registry.include(other.registry, prefix)
+        self.lifespans += [each for each in other.lifespans if each not in self.lifespans]
 
     def may_watch(self, hook: Hook, /) -> Hook:
         """Let this function decide whether a principal may be told of changes of a topic; as a decorator.

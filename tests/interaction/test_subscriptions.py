@@ -1,9 +1,10 @@
 """Resources that a client watches, in each revision and on any process (server/resources, "Subscriptions")."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -17,14 +18,18 @@ every_legacy = pytest.mark.parametrize("date", LEGACY)
 
 
 @asynccontextmanager
-async def watching(client: Client, *uris: str) -> AsyncIterator[Stream]:
-    """A stream that tells of these resources, in the way of the client's era."""
+async def watching(client: Client, *uris: str, lists: Sequence[str] = ()) -> AsyncIterator[Stream]:
+    """A stream that tells of these resources and lists, in the way of the client's era, and of nothing older."""
     if client.modern:
-        asked = {"notifications": {"resourceSubscriptions": [*uris]}}
-        async with client.asking("subscriptions/listen", asked, as_id="s") as stream:
+        marker = f"test://marker/{uuid4()}"
+        asked = {"resourceSubscriptions": [*uris, marker], **{f"{kind}ListChanged": True for kind in lists}}
+        async with client.asking("subscriptions/listen", {"notifications": asked}, as_id="s") as stream:
             acknowledged = await stream.message()
             assert acknowledged is not None
-            assert acknowledged["params"]["notifications"] == asked["notifications"]
+            assert acknowledged["params"]["notifications"] == asked
+            await client.call("announce", what="resource", uri=marker)
+            while await stream.message() != updated(client, marker):
+                pass  # published before the stream was open, and heard by its process only now
             yield stream
     else:
         for uri in uris:
@@ -67,17 +72,13 @@ async def test_an_update_is_told_to_who_watches_exactly_this_uri(fleet: Fleet, d
 @every_revision
 async def test_a_changed_list_of_each_kind_is_told(fleet: Fleet, date: str) -> None:
     """Tools, Prompts and Resources, "List Changed Notification"; params are omitted or an object."""
-    asked = {"notifications": {f"{kind}ListChanged": True for kind in ("tools", "prompts", "resources")}}
-    async with connected(fleet.url, date) as client:
-        opened = client.asking("subscriptions/listen", asked, as_id="s") if client.modern else client.listening()
-        async with opened as stream:
-            if client.modern:
-                assert await stream.message() is not None
-            for kind in ("tools", "prompts", "resources"):
-                await client.call("announce", what=kind)
-                message: Any = await stream.message()
-                assert message["method"] == f"notifications/{kind}/list_changed"
-                assert message.get("params", {}) == ({"_meta": {SUBSCRIPTION: "s"}} if client.modern else {})
+    kinds = ("tools", "prompts", "resources")
+    async with connected(fleet.url, date) as client, watching(client, lists=kinds) as stream:
+        for kind in kinds:
+            await client.call("announce", what=kind)
+            message: Any = await stream.message()
+            assert message["method"] == f"notifications/{kind}/list_changed"
+            assert message.get("params", {}) == ({"_meta": {SUBSCRIPTION: "s"}} if client.modern else {})
 
 
 @every_legacy

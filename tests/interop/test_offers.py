@@ -161,5 +161,5 @@ async def test_it_knows_what_the_server_is_and_can(client: Connection, subject: 
     assert (server["name"], server["version"]) == ("everything", "1.0.0")
     assert client.about["instructions"] == "Ask for anything."
     assert can["resources"] == {"subscribe": True, "listChanged": True}
-    assert ("extensions" in can) == subject.modern
+    assert can["extensions"]["com.example/feature"] == {"level": 2}
     assert (await client.call("whoami"))["revision"] == subject.version

@@ -16,7 +16,7 @@ from mcpfleet.protocol.inbound import (
     StatelessPost,
     classify,
 )
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Batch, Request
 from mcpfleet.server.auth import Authenticate, Principal
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.peer import EVENT_STREAM, Answer
@@ -91,7 +91,7 @@ class Endpoint:
             send,
             keepalive=self._keepalive,
             write_timeout=self._write_timeout,
-            may_stream=isinstance(asked, ModernRequest | LegacyPost | StatelessPost) and EVENT_STREAM in asked.accepts,
+            may_stream=_may_stream(asked),
         )
         return await peer.serve(self._engine().serve(asked, headers, admitted, peer))
 
@@ -131,6 +131,17 @@ class Endpoint:
                         return b"".join(parts)
         except TimeoutError:
             return Rejected(408, INVALID_REQUEST, "The body did not arrive in time", {"reason": "slow_body"})
+
+
+def _may_stream(asked: Accepted) -> bool:
+    """Whether the response may become a stream: only that of a request may, and all else is accepted or refused."""
+    match asked:
+        case ModernRequest() | LegacyPost(message=Request()) | StatelessPost(message=Request()):
+            return EVENT_STREAM in asked.accepts
+        case LegacyPost(message=Batch(messages)) | StatelessPost(message=Batch(messages)):
+            return EVENT_STREAM in asked.accepts and any(isinstance(message, Request) for message in messages)
+        case _:
+            return False
 
 
 async def _refuse(send: Send, refused: Rejected) -> None:

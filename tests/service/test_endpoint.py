@@ -10,11 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcpfleet import Principal
+from mcpfleet import Context, Principal
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY
 from mcpfleet.server.engine import Engine
+from mcpfleet.server.rootschange import RootsHook
 from mcpfleet_service.endpoint import Endpoint
 from mcpfleet_service.guards import Guard
 from tests.server.wire import call, request
@@ -41,10 +42,15 @@ class Service:
 
 
 @asynccontextmanager
-async def serving(*, policy: Any = PATIENT, http: str = "httptools", **options: Any) -> AsyncIterator[Service]:
+async def serving(
+    *, policy: Any = PATIENT, http: str = "httptools", on_roots_changed: RootsHook | None = None, **options: Any
+) -> AsyncIterator[Service]:
     """Serve an endpoint with these options at every path."""
     stage = Stage()
-    engine = Engine(stage.server(), MemoryBackplane(), policy)
+    server = stage.server()
+    if on_roots_changed is not None:
+        server.on_roots_changed(on_roots_changed)
+    engine = Engine(server, MemoryBackplane(), policy)
     guard = Guard(("localhost",), ("https://app.example.com",))
     given = {"max_body": LIMIT, "keepalive": None, "authenticate": None, **options}
     endpoint = Endpoint(lambda: engine, guard, given.pop("authenticate"), **given)
@@ -79,10 +85,11 @@ def legacy(message: Any, session: str | None = None) -> dict[str, Any]:
     }
 
 
-async def initialized(service: Service) -> str:
+async def initialized(service: Service, date: str = LEGACY) -> str:
     """The id of a new session."""
+    handshake = request("initialize", {**INITIALIZE["params"], "protocolVersion": date}, 1)
     async with service.line() as line:
-        await line.request("POST", "/mcp", **legacy(INITIALIZE))
+        await line.request("POST", "/mcp", **legacy(handshake))
         status, headers = await line.head()
         assert status == 200
         return headers["mcp-session-id"]
@@ -323,6 +330,33 @@ async def test_a_client_that_takes_no_streams_is_never_given_one() -> None:
         service.stage.release("a", "whole")
         status, headers = await line.head()
         assert (status, headers["content-type"]) == (200, "application/json")
+
+
+async def test_what_asks_for_no_response_is_never_given_a_stream_however_long_it_takes() -> None:
+    """Transports, "Sending Messages to the Server": a notification or a response, alone or in a batch, is accepted."""
+    notification = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+    bodies = [(LEGACY, notification), ("2025-03-26", [notification])]
+
+    async def dawdle(_ctx: Context) -> None:
+        await asyncio.sleep(0.2)  # several times as long as a client may wait for a first byte
+
+    async with serving(keepalive=0.02, on_roots_changed=dawdle) as service:
+        for date, body in bodies:
+            session = await initialized(service, date)
+            async with service.line() as line:
+                await line.request("POST", "/mcp", **legacy(body, session))
+                status, headers = await line.head()
+                assert (status, headers.get("content-type")) == (202, None)
+
+
+async def test_a_batch_with_a_request_that_is_silent_for_long_becomes_a_stream_by_itself() -> None:
+    async with serving(keepalive=0.05) as service:
+        session = await initialized(service, "2025-03-26")
+        async with service.line() as line:
+            await line.request("POST", "/mcp", **legacy([call("held", name="a")], session))
+            status, headers = await line.head()
+            assert (status, headers["content-type"]) == (200, "text/event-stream")
+            service.stage.release("a")
 
 
 @pytest.mark.parametrize("streamed", [False, True])

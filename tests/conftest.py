@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-pytest_plugins = ["tests.redis_server", "tests.redis_cluster", "tests.fleets"]
+pytest_plugins = ["tests.redis_server", "tests.redis_cluster", "tests.redis_sentinel", "tests.fleets"]
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
 

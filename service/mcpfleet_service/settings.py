@@ -26,7 +26,7 @@ HostName = Annotated[str, Meta(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/@,:\[\]]+)(:[
 Namespace = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Origin = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*://[^\s/@,]+$")]
 Path = Annotated[str, Meta(pattern=r"^(/|(/[A-Za-z0-9_.~-]+)+)$")]
-RedisUrl = Annotated[str, Meta(pattern=r"^(rediss?(\+cluster)?|unix)://.+$")]
+RedisUrl = Annotated[str, Meta(pattern=r"^(rediss?(\+cluster|\+sentinel)?|unix)://.+$")]
 Seconds = Annotated[float, Meta(gt=0, le=_YEAR)]
 ServerName = Annotated[str, Meta(min_length=1, max_length=128)]
 WrappingKey = Annotated[str, Meta(pattern=r"^[A-Za-z0-9+/]{43}=$")]
@@ -57,8 +57,9 @@ class Settings:
         RedisUrl | None,
         Variable(
             "REDIS_URL",
-            "a `redis://`, `rediss://` or `unix://` URL, or a Cluster's: `redis+cluster://` or `rediss+cluster://` and "
-            "some of its nodes, separated by commas",
+            "a `redis://`, `rediss://` or `unix://` URL, a Cluster's (`redis+cluster://` or `rediss+cluster://` and "
+            "some of its nodes, separated by commas), or Sentinels' (`redis+sentinel://` or `rediss+sentinel://`, some of "
+            "them, and the name of the service as the path)",
             "what the processes share; without it a single process keeps everything in memory",
             secret=True,
         ),

@@ -323,12 +323,12 @@ async def test_a_reply_to_no_command_costs_the_connection(wire: Proxy, wired: Re
 @pytest.mark.parametrize(
     "query", ["", "?retry_on_timeout=true", "?health_check_interval=1&protocol=3&socket_timeout=9"]
 )
-def test_redis_py_retries_nothing(query: str) -> None:
-    connection = dialer(f"redis://127.0.0.1:6379/0{query}", timeout=1, name="test")()
-    retry = getattr(connection, "retry")  # noqa: B009 - redis-py's own attribute, which our protocol does not show
-    assert retry.get_retries() == 0
-    assert not getattr(connection, "retry_on_error")  # noqa: B009 - likewise
-    assert getattr(connection, "socket_timeout") is None  # noqa: B009 - likewise
+async def test_redis_py_retries_nothing(query: str, redis_server: SharedRedis) -> None:
+    async with dialer(f"{redis_server.url}{query}", timeout=5, name="test")() as connection:
+        retry = getattr(connection, "retry")  # noqa: B009 - redis-py's own attribute, which our protocol does not show
+        assert retry.get_retries() == 0
+        assert not getattr(connection, "retry_on_error")  # noqa: B009 - likewise
+        assert getattr(connection, "socket_timeout") is None  # noqa: B009 - likewise
 
 
 @pytest.mark.parametrize(

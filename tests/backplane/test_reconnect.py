@@ -1,5 +1,6 @@
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import NoReturn
 
 import pytest
@@ -14,11 +15,13 @@ class Wire:
 
     connected = 0
 
-    async def connect(self) -> None:
+    @asynccontextmanager
+    async def dial(self) -> AsyncIterator[Connection]:
         self.connected += 1
-
-    async def disconnect(self, nowait: bool = False) -> None:
-        self.connected -= 1
+        try:
+            yield self
+        finally:
+            self.connected -= 1
 
     async def send_packed_command(self, command: Iterable[bytes], check_health: bool = True) -> None:
         raise NotImplementedError
@@ -56,7 +59,7 @@ class Session:
 
 def keep(wire: Wire, session: Session) -> "asyncio.Task[NoReturn]":
     """Keep the session connected, in a task."""
-    return asyncio.ensure_future(stay_connected(lambda: wire, session, Backoff(first=0), timeout=5, purpose="nothing"))
+    return asyncio.ensure_future(stay_connected(wire.dial, session, Backoff(first=0), timeout=5, purpose="nothing"))
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -101,11 +104,13 @@ class Refused(Wire):
     def __init__(self, times: int) -> None:
         self.refusals = times
 
-    async def connect(self) -> None:
+    @asynccontextmanager
+    async def dial(self) -> AsyncIterator[Connection]:
         if self.refusals:
             self.refusals -= 1
             raise OSError("refused")
-        await super().connect()
+        async with super().dial() as connection:
+            yield connection
 
 
 async def test_an_outage_is_told_once_when_it_begins_and_once_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:

@@ -45,6 +45,7 @@ def test_the_defaults_are_values_that_the_variables_could_give() -> None:
         ("REDIS_URL", "redis://user:secret@host:6379/0", "redis_url", "redis://user:secret@host:6379/0"),
         ("REDIS_URL", "unix:///run/redis.sock", "redis_url", "unix:///run/redis.sock"),
         ("REDIS_URL", "rediss+cluster://a:1,b:2/0", "redis_url", "rediss+cluster://a:1,b:2/0"),
+        ("REDIS_URL", "redis+sentinel://a,b:2/mymaster", "redis_url", "redis+sentinel://a,b:2/mymaster"),
         ("NAMESPACE", "team-a.prod_1", "namespace", "team-a.prod_1"),
         ("SERVER_NAME", "Wetter für alle", "server_name", "Wetter für alle"),
         ("ALLOWED_HOSTS", "a.example, b.example", "allowed_hosts", ("a.example", "b.example")),

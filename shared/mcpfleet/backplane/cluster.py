@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from random import SystemRandom
 from typing import Final, NoReturn
@@ -149,7 +150,7 @@ class Cluster:
             astray=lambda log: self._lost_log(log, address),
         )
         greeting = Greeting(Durability(), self._scripts, cluster=True)
-        return Node(self._seeds.url(address), self._namespace, greeting, switchboard, self._terms)
+        return Node(partial(dialer, self._seeds.url(address)), self._namespace, greeting, switchboard, self._terms)
 
     def _redirected(self, redirection: Redirection) -> Address:
         """Where the command is to be sent; what holds for the slot from now on is remembered."""
@@ -212,13 +213,8 @@ class Cluster:
         return iter(dict.fromkeys(chain(first, connected, self._seeds.addresses, self._masters)))
 
     async def _map_of(self, address: Address) -> list[Address | None]:
-        connection = self._dial(address)()
-        try:
-            async with asyncio.timeout(self._terms.connect):
-                await connection.connect()
-                info, slots = await exchange(connection, (b"INFO",), (b"CLUSTER", b"SLOTS"))
-        finally:
-            await connection.disconnect(nowait=True)
+        async with asyncio.timeout(self._terms.connect), self._dial(address)() as connection:
+            info, slots = await exchange(connection, (b"INFO",), (b"CLUSTER", b"SLOTS"))
         self._objection = (
             ServerInfo.parse(info).objection(Durability(), cluster=True) if isinstance(info, bytes) else None
         )

@@ -4,7 +4,8 @@ What leaves this module has types of ours; of redis-py the rest of the backplane
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
 
@@ -21,7 +22,8 @@ Argument: TypeAlias = bytes | int
 Reply: TypeAlias = bytes | int | list["Reply"] | None
 
 URL_RULE: Final = (
-    "it is redis://, rediss:// or unix://, for a Cluster redis+cluster:// or rediss+cluster:// and several hosts; "
+    "it is redis://, rediss:// or unix://, for a Cluster redis+cluster:// or rediss+cluster:// and several hosts, for "
+    "Sentinels redis+sentinel:// or rediss+sentinel://, several hosts and the name of the service as the path; "
     "hosts, ports and database number are what they say they are, and special characters of a user or password are "
     "percent-encoded"
 )
@@ -31,15 +33,7 @@ REFUSALS: Final = (ResponseError, BusyLoadingError, AuthenticationError)
 
 
 class Connection(Protocol):
-    """The part of redis-py's connection that we use."""
-
-    async def connect(self) -> None:
-        """Connect, log in and select the database."""
-        ...
-
-    async def disconnect(self, nowait: bool = False) -> None:
-        """Close the socket."""
-        ...
+    """The part of redis-py's connection that we use while it is open."""
 
     async def send_packed_command(self, command: Iterable[bytes], check_health: bool = True) -> None:
         """Write all pieces at once."""
@@ -52,8 +46,14 @@ class Connection(Protocol):
         ...
 
 
-Dial: TypeAlias = Callable[[], Connection]
-"""Makes a connection that is not yet connected. One that asks Sentinel for its address would fit here."""
+Dial: TypeAlias = Callable[[], AbstractAsyncContextManager[Connection]]
+"""Connects, logs in and selects the database, for the time of a block. Whoever enters it has a deadline for that."""
+
+
+class Dialer(Protocol):
+    """Makes a `Dial` of one server for each of its uses, which the clients' name tells; see `dialer`."""
+
+    def __call__(self, *, timeout: float, name: str) -> Dial: ...
 
 
 def packed(*arguments: Argument) -> bytes:
@@ -113,11 +113,17 @@ def dialer(url: str, *, timeout: float, name: str) -> Dial:
         "socket_timeout": None,  # a deadline belongs to a command, not to a socket that many share
     }
 
-    def dial() -> Connection:
-        return cast("Connection", connection_class(**options))
+    @asynccontextmanager
+    async def dial() -> AsyncIterator[Connection]:
+        connection = connection_class(**options)
+        try:
+            await connection.connect()
+            yield cast("Connection", connection)
+        finally:
+            await connection.disconnect(nowait=True)
 
     try:
-        dial()
+        connection_class(**options)
     except TypeError as error:
         raise SettingsError(f"the Redis URL has an option that cannot be used: {error}") from None
     return dial

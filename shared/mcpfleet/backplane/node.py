@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from mcpfleet.backplane.backoff import Backoff
-from mcpfleet.backplane.dial import Connection, dialer
+from mcpfleet.backplane.dial import Connection, Dialer
 from mcpfleet.backplane.greeting import Greeting
 from mcpfleet.backplane.link import Link
 from mcpfleet.backplane.reconnect import Session, stay_connected
@@ -24,15 +24,15 @@ class Terms:
 
 
 class Node:
-    """A server at a URL; its clients are called by the name and what they are for."""
+    """A server; its clients are called by the name and what they are for."""
 
-    def __init__(self, url: str, name: str, greeting: Greeting, switchboard: Switchboard, terms: Terms) -> None:
+    def __init__(self, dialer: Dialer, name: str, greeting: Greeting, switchboard: Switchboard, terms: Terms) -> None:
         self.greeting = greeting
         self.link = Link(greeting, timeout=terms.command, limit=terms.commands)
         self.switchboard = switchboard
         self._terms = terms
         self._dials = {
-            purpose: dialer(url, timeout=terms.connect, name=f"{name}:{purpose}") for purpose in ("commands", "bells")
+            purpose: dialer(timeout=terms.connect, name=f"{name}:{purpose}") for purpose in ("commands", "bells")
         }
 
     def endless(self, lost: Callable[[], None] | None = None) -> Sequence[Coroutine[None, None, NoReturn]]:

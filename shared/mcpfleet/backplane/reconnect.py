@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NoReturn, Protocol
 
 from redis.exceptions import RedisError
@@ -88,14 +88,11 @@ async def stay_connected(dial: Dial, session: Session, backoff: Backoff, *, time
 
 @asynccontextmanager
 async def _connected(dial: Dial, session: Session, timeout: float) -> AsyncIterator[Connection]:
-    connection = dial()
-    try:
+    async with AsyncExitStack() as open_until_here:
         async with asyncio.timeout(timeout):
-            await connection.connect()
+            connection = await open_until_here.enter_async_context(dial())
             await session.greet(connection)
         yield connection
-    finally:
-        await connection.disconnect(nowait=True)
 
 
 class _Outage:

@@ -7,6 +7,7 @@ this module's verbs ever sends a write twice; `link` says what becomes of a comm
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import NoReturn, Self
 
 from mcpfleet.backplane.background import background
@@ -30,12 +31,13 @@ from mcpfleet.backplane.base import (
     sized,
 )
 from mcpfleet.backplane.cluster import Cluster
-from mcpfleet.backplane.dial import Argument, Reply
+from mcpfleet.backplane.dial import Argument, Reply, dialer
 from mcpfleet.backplane.layout import Layout
 from mcpfleet.backplane.link import Refused
 from mcpfleet.backplane.node import Terms
 from mcpfleet.backplane.scripts import Script, Scripts
 from mcpfleet.backplane.seeds import Seeds
+from mcpfleet.backplane.sentinels import Sentinels
 from mcpfleet.backplane.serverinfo import Durability
 from mcpfleet.backplane.servers import Servers
 from mcpfleet.backplane.single import Single
@@ -65,7 +67,7 @@ class RedisBackplane:
         max_commands: int = 10_000,
         backoff: Callable[[], Backoff] = Backoff,
     ) -> AsyncIterator[Self]:
-        """Use the Redis, or the Cluster, at a URL for the time of the block.
+        """Use the Redis, the Cluster, or the master that Sentinels name, at a URL for the time of the block.
 
         Enters once the first attempt to connect was made, successful or not: an outage at the start is an outage like
         any other. A URL, namespace or durability (`none`, `replicas:N` or `fsync`) that cannot be used raises
@@ -84,7 +86,8 @@ class RedisBackplane:
         )
         servers: Servers
         if not Seeds.named(url):
-            servers = Single(url, namespace, layout, scripts, wanted, terms)
+            found = Sentinels.parse(url).dialer if Sentinels.named(url) else partial(dialer, url)
+            servers = Single(found, namespace, layout, scripts, wanted, terms)
         elif wanted:
             raise SettingsError(f"durability {durability} cannot be kept on a Cluster")
         else:

@@ -39,15 +39,21 @@ class Seeds:
         parts = _URL.fullmatch(url)
         if parts is None:
             raise SettingsError(f"the Redis URL cannot be used: {URL_RULE}")
-        addresses = tuple(_address(host) for host in parts["hosts"].split(","))
-        return cls(addresses, f"{parts['scheme']}://{parts['user']}", f"/0{parts['options']}")
+        return cls(
+            addresses_in(parts["hosts"], DEFAULT_PORT), f"{parts['scheme']}://{parts['user']}", f"/0{parts['options']}"
+        )
 
     def url(self, node: Address) -> str:
         """The URL of one node, with everything that holds for all."""
         return f"{self._before}{node}{self._after}"
 
 
-def _address(host: str) -> Address:
+def addresses_in(hosts: str, default_port: int) -> tuple[Address, ...]:
+    """Read hosts that are separated by commas; `SettingsError` if one of them is none."""
+    return tuple(_address(host, default_port) for host in hosts.split(","))
+
+
+def _address(host: str, default_port: int) -> Address:
     try:
         parts = urlsplit(f"redis://{host}")
         name, port = parts.hostname, parts.port
@@ -55,4 +61,4 @@ def _address(host: str) -> Address:
         name = None
     if not name:
         raise SettingsError(f"the Redis URL cannot be used: {URL_RULE}")
-    return Address(name, port or DEFAULT_PORT)
+    return Address(name, port or default_port)

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NoReturn
 
 from mcpfleet.backplane.base import Bell
-from mcpfleet.backplane.dial import Argument, Reply, dialer
+from mcpfleet.backplane.dial import Argument, Dialer, Reply
 from mcpfleet.backplane.greeting import Greeting
 from mcpfleet.backplane.layout import Layout
 from mcpfleet.backplane.node import Node, Terms
@@ -19,14 +19,14 @@ from mcpfleet.errors import SettingsError
 
 
 class Single:
-    """The server at a URL; with a durability there is a third connection to it, to settle on."""
+    """One server at a time; with a durability there is a third connection to it, to settle on."""
 
     def __init__(
-        self, url: str, namespace: str, layout: Layout, scripts: Scripts, durability: Durability, terms: Terms
+        self, dialer: Dialer, namespace: str, layout: Layout, scripts: Scripts, durability: Durability, terms: Terms
     ) -> None:
         self._terms = terms
-        self._node = Node(url, namespace, Greeting(durability, scripts), Switchboard(layout), terms)
-        self._dial = dialer(url, timeout=terms.connect, name=f"{namespace}:settling")
+        self._node = Node(dialer, namespace, Greeting(durability, scripts), Switchboard(layout), terms)
+        self._dial = dialer(timeout=terms.connect, name=f"{namespace}:settling")
         self._settlement: Settlement | None = None
         if durability:
             self._settlement = Settlement(

@@ -58,8 +58,8 @@ class Settings:
         Variable(
             "REDIS_URL",
             "a `redis://`, `rediss://` or `unix://` URL, a Cluster's (`redis+cluster://` or `rediss+cluster://` and "
-            "some of its nodes, separated by commas), or Sentinels' (`redis+sentinel://` or `rediss+sentinel://`, some of "
-            "them, and the name of the service as the path)",
+            "some of its nodes, separated by commas), or Sentinels' (`redis+sentinel://` or `rediss+sentinel://`, some "
+            "of them, and the name of the service as the path)",
             "what the processes share; without it a single process keeps everything in memory",
             secret=True,
         ),

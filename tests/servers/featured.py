@@ -48,7 +48,7 @@ async def linger(tag: str) -> str:
 
 
 server.tool(linger)
-server.prompt(linger, name="linger")
+server.prompt(linger)
 server.resource("wait://{tag}")(linger)
 server.method("acme/linger")(linger)
 

@@ -12,7 +12,10 @@ from mcp_types.jsonrpc import JSONRPCError, JSONRPCNotification, JSONRPCRequest,
 Json = dict[str, Any]
 
 OPAQUE: Final = frozenset(
-    {"_meta", "arguments", "data", "inputSchema", "outputSchema", "requestedSchema", "structuredContent", "metadata"}
+    {
+        *("_meta", "arguments", "data", "frontmatter", "inputSchema", "outputSchema", "requestedSchema"),
+        *("structuredContent", "metadata"),
+    }
 )
 """Members whose inside is for authors to fill."""
 _MODERN: Final = frozenset({"resultType", "ttlMs", "cacheScope", "inputRequests", "requestState", "supportedVersions"})

@@ -16,6 +16,8 @@ WIRES: Final = (LEGACY, MODERN)
 """The revisions that the suite has a set of requirements for; a scenario runs in the words of one of them."""
 TASKS: Final = "tasks-"
 """How the scenarios of the tasks extension begin."""
+NOT_IN_LEGACY: Final = frozenset({"sep-2640-skills-list-cache-attributes", "sep-2640-skills-get-cache-attributes"})
+"""What the suite skips in the legacy revision, which has no word for it."""
 SET_SECONDS: Final = 600.0
 SCENARIO_MILLISECONDS: Final = "60000"
 
@@ -60,7 +62,7 @@ class Report:
         for check in checks:
             status = check["status"]
             counts[status] = counts.get(status, 0) + 1
-            if status not in {"SUCCESS", "INFO"}:
+            if status not in {"SUCCESS", "INFO"} and not _has_no_word(run, check):
                 said = check.get("errorMessage") or check.get("description") or ""
                 wrong.setdefault((status, said), []).append(check["id"])
         return cls(run, counts, tuple(f"{status} {', '.join(ids)}: {said}" for (status, said), ids in wrong.items()))
@@ -128,6 +130,10 @@ class Suite:
             check=False,
         )
         return done.stdout
+
+
+def _has_no_word(run: Run, check: Mapping[str, Any]) -> bool:
+    return run.wire == LEGACY and check["status"] == "SKIPPED" and check["id"] in NOT_IN_LEGACY
 
 
 def _reports(wire: str, directory: Path) -> Iterator[Report]:

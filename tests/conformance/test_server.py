@@ -1,8 +1,8 @@
 """The official suite against our server: three processes on one Redis, each request to another process than the last.
 
-`passing.txt` records how far the server has come: one line for each scenario that passes, with nothing failed, warned
-of, or skipped. It is not a list of exceptions. What is missing from it is not built yet, and what comes to pass must be
-recorded, so that the list only grows, until it names every scenario.
+`passing.txt` names every scenario but those of the tasks extension, and each passes, with nothing failed, warned of, or
+skipped. It is not a list of exceptions: what is missing from it is not built yet, and what comes to pass must be
+recorded.
 """
 
 import os

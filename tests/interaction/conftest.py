@@ -23,6 +23,13 @@ def featured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield started
 
 
+@pytest.fixture(scope="session", params=SHAPES, ids=str)
+def skilled_fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A fleet with skills."""
+    with standing_fleet(request, tmp_path_factory, "tests.servers.skilled:server") as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
 def guarded(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """Two processes that serve whoever shows a known token."""

@@ -10,6 +10,7 @@ from mcpfleet.protocol import methods
     [
         *("initialize", "ping", "tools/call", "resources/subscribe", "sampling/createMessage", "subscriptions/listen"),
         *("notifications/cancelled", "notifications/mine", "rpc.discover", "tasks/get", "skills/list"),
+        "resources/directory/read",
     ],
 )
 def test_what_any_revision_has_is_standard(name: str) -> None:

@@ -32,6 +32,7 @@ from mcpfleet.protocol.messages import (
     Prompt,
     PromptArgument,
     PromptMessage,
+    ReadDirectoryResult,
     ReadResourceResult,
     Resource,
     ResourceContents,
@@ -269,12 +270,14 @@ def test_what_is_listed_is_described_in_words_that_the_revision_knows(revision: 
         ListPromptsResult(prompts=[Prompt(arguments=[PromptArgument("a", "A", "d", True)], **EVERYTHING)]), revision
     )["prompts"]
     [resource] = dressed(ListResourcesResult(resources=[Resource(uri="x:a", size=1, **told)]), revision)["resources"]
+    [child] = dressed(ReadDirectoryResult(resources=[Resource(uri="x:a", size=1, **told)]), revision)["resources"]
     [template] = dressed(
         ListResourceTemplatesResult(resource_templates=[ResourceTemplate(uri_template="x:{a}", **told)]), revision
     )["resourceTemplates"]
     everything = {"name", "title", "description", "icons", "_meta"}
     assert prompt.keys() == (everything | {"arguments"}) - unknown
     assert resource.keys() == (everything | {"uri", "size", "mimeType", "annotations"}) - unknown
+    assert child == resource
     assert template.keys() == (everything | {"uriTemplate", "mimeType", "annotations"}) - unknown
     [argument] = prompt["arguments"]
     assert argument.keys() == {"name", "title", "description", "required"} - unknown

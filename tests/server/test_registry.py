@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from mcpfleet.errors import RegistrationError
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.tool import Tool, compile_tool
 from tests.server import fresh
+from tests.server.skills import manifest, written
 
 
 class Context:
@@ -154,6 +156,31 @@ def test_an_inclusion_that_fails_in_one_kind_adds_nothing_of_any(kind: str) -> N
     assert server.registry.digest == before
 
 
+def skilled(folder: Path, prefix: str = "") -> Server:
+    server = Server("skilled")
+    server.add_skills(written(folder, {"pdf/SKILL.md": manifest("pdf")}), prefix=prefix)
+    return server
+
+
+def test_an_included_skill_keeps_its_name_and_its_uri(tmp_path: Path) -> None:
+    """Its name is in its file, and the last word before it in its URI."""
+    server = Server("outer")
+    server.include(skilled(tmp_path), prefix="crm_")
+    [skill] = server.registry.skills
+    assert (skill.definition.uri, skill.manifest.definition.name) == ("skill://pdf/SKILL.md", "pdf")
+    server.include(skilled(tmp_path, "acme"))
+    assert len(server.registry.skills) == 2
+
+
+def test_an_inclusion_that_fails_for_a_skill_adds_nothing(tmp_path: Path) -> None:
+    server, other = skilled(tmp_path), skilled(tmp_path, "pdf")
+    other.tool(name="a")(lambda: None)
+    before = server.registry.digest
+    with pytest.raises(RegistrationError, match="are one skill, or one lies in the other"):
+        server.include(other)
+    assert server.registry.digest == before
+
+
 def test_each_kind_has_names_of_its_own_and_each_name_is_taken_once() -> None:
     server = full()
     for again in (
@@ -182,23 +209,27 @@ def test_a_function_lists_or_reads_once() -> None:
         server.read_resource(reads)
 
 
-def test_the_digest_tells_of_every_kind() -> None:
+def test_the_digest_tells_of_every_kind(tmp_path: Path) -> None:
     servers = [Server("s") for _ in range(6)]
+    servers += [skilled(tmp_path), skilled(tmp_path, "acme")]
+    written(tmp_path, {"pdf/more": ""})
+    servers += [skilled(tmp_path)]
     servers[1].tool(name="a")(lambda: None)
     servers[2].prompt(name="a")(lambda language: language)
     servers[3].prompt(name="a")(lambda language: language)
     servers[3].completion("prompt", "a")(lambda value: [value])
     servers[4].resource("x://a", name="a")(lambda: "")
     servers[5].resource("x://{b}", name="a")(lambda b: b)
-    assert len({server.registry.digest for server in servers}) == 6
+    assert len({server.registry.digest for server in servers}) == len(servers)
 
 
-def test_an_empty_registry_is_false_and_any_other_true() -> None:
+def test_an_empty_registry_is_false_and_any_other_true(tmp_path: Path) -> None:
     assert not Registry()
     assert registry("a")
     server = Server("s")
     server.read_resource(lambda uri: uri)
     assert server.registry
+    assert skilled(tmp_path).registry
 
 
 SCRIPT = """

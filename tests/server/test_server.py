@@ -1,5 +1,6 @@
 """What tool authors write to, and what clients are told of it."""
 
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -8,6 +9,7 @@ from mcpfleet import Context, Icon, RegistrationError, Server, ToolAnnotations, 
 from mcpfleet.protocol.jsontext import plain
 from mcpfleet.protocol.revisions import ALL_DATES, LATEST_LEGACY, REVISIONS, Era
 from mcpfleet.server.tool import Tool, compile_tool
+from tests.server.skills import manifest, written
 from tests.server.wire import MODERN
 from tests.server.world import World
 
@@ -224,6 +226,42 @@ def test_extensions_are_declared_as_they_were_given() -> None:
         "io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]},
     }
     assert "extensions" not in plain(Server("s").discovery())["capabilities"]
+
+
+def test_skills_are_declared_among_the_extensions_and_as_resources(tmp_path: Path) -> None:
+    """The extension `io.modelcontextprotocol/skills`, "Capability Negotiation"."""
+    server = Server("s", extensions=apps.EXTENSION)
+    server.add_skills(written(tmp_path, {"pdf/SKILL.md": manifest("pdf")}))
+    for told in (server.discovery(), server.initialization(LATEST_LEGACY)):
+        declared = plain(told)["capabilities"]
+        assert declared["extensions"] == {**apps.EXTENSION, "io.modelcontextprotocol/skills": {"directoryRead": True}}
+        assert declared["resources"] == {"listChanged": True, "subscribe": True}
+
+
+def test_skills_of_several_folders_are_listed_in_the_order_of_the_folders(tmp_path: Path) -> None:
+    written(tmp_path, {"x/b/SKILL.md": manifest("b"), "x/c/SKILL.md": manifest("c"), "y/a/SKILL.md": manifest("a")})
+    server = Server("s")
+    server.add_skills(str(tmp_path / "x"), prefix="acme")
+    server.add_skills(tmp_path / "y")
+    uris = ["skill://acme/b/SKILL.md", "skill://acme/c/SKILL.md", "skill://a/SKILL.md"]
+    assert [skill.definition.uri for skill in server.registry.skills] == uris
+
+
+@pytest.mark.parametrize(
+    ("folder", "prefix"), [("x/outer", ""), ("y", "outer"), ("y", "outer/deep"), ("x", ""), ("x/outer/inner", "outer")]
+)
+def test_a_skill_that_is_or_touches_a_served_one_is_refused_with_all_of_its_folder(
+    tmp_path: Path, folder: str, prefix: str
+) -> None:
+    """Whatever is in a skill's directory is listed with the skill, so nothing may come into it later."""
+    written(tmp_path, {"x/outer/SKILL.md": manifest("outer"), "x/outer/inner/SKILL.md": manifest("inner")})
+    written(tmp_path, {"x/another/SKILL.md": manifest("another"), "y/late/SKILL.md": manifest("late")})
+    server = Server("s")
+    server.add_skills(tmp_path / "x/outer")
+    before = server.registry.digest
+    with pytest.raises(RegistrationError, match="are one skill, or one lies in the other"):
+        server.add_skills(tmp_path / folder, prefix=prefix)
+    assert server.registry.digest == before
 
 
 @pytest.mark.parametrize("identifier", ["feature", "/feature", "com.example/", "1com/x", "com..x/y", "com.example/a b"])

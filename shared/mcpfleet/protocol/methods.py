@@ -12,6 +12,7 @@ STANDARD: Final = frozenset(
         "elicitation/create",
         "prompts/get",
         "prompts/list",
+        "resources/directory/read",
         "resources/list",
         "resources/read",
         "resources/subscribe",
@@ -25,7 +26,7 @@ STANDARD: Final = frozenset(
         "tools/list",
     }
 )
-"""The requests of all revisions, whichever side sends them."""
+"""The requests of all revisions, whichever side sends them, and what extensions have beside names of their own."""
 
 _RESERVED: Final = ("notifications/", "rpc.", "skills/", "tasks/")
 """How names begin that JSON-RPC reserves (section 4), that mean notifications, or that official extensions have."""

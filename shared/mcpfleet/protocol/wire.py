@@ -21,11 +21,14 @@ from mcpfleet.protocol.messages import (
     CompleteResult,
     DiscoverResult,
     GetPromptResult,
+    GetSkillResult,
     InitializeResult,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
+    ListSkillsResult,
     ListToolsResult,
+    ReadDirectoryResult,
     ReadResourceResult,
 )
 from mcpfleet.protocol.meta import META, SERVER_INFO
@@ -36,11 +39,14 @@ Result = (
     | CompleteResult
     | DiscoverResult
     | GetPromptResult
+    | GetSkillResult
     | InitializeResult
     | ListPromptsResult
     | ListResourcesResult
     | ListResourceTemplatesResult
+    | ListSkillsResult
     | ListToolsResult
+    | ReadDirectoryResult
     | ReadResourceResult
 )
 
@@ -53,9 +59,11 @@ CACHEABLE: Final = frozenset(
         "resources/list",
         "resources/templates/list",
         "resources/read",
+        "skills/list",
+        "skills/get",
     }
 )
-"""The methods whose results carry a cache hint ("Caching", section "Cacheable Results")."""
+"""The methods whose results carry a cache hint ("Caching", section "Cacheable Results"; the skills extension)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,7 @@ _OLDER: Final[Mapping[type, Callable[[dict[str, Any], Revision], None]]] = {
     ListResourcesResult: older.resources,
     ListResourceTemplatesResult: older.templates,
     ListToolsResult: older.tools,
+    ReadDirectoryResult: older.resources,
     ReadResourceResult: older.contents,
 }
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from mcpfleet.errors import RegistrationError
-from mcpfleet.protocol import jsontext
+from mcpfleet.protocol import jsontext, skills
 from mcpfleet.protocol.messages.lifecycle import ListChangedCapability, ResourcesCapability, ServerCapabilities
 from mcpfleet.server.registry import Registry
 
-Feature = Literal["tools", "prompts", "resources", "completions"]
+Feature = Literal["tools", "prompts", "resources", "completions", "skills"]
 
 FEATURES: Final[dict[str, Feature]] = {
     "tools/list": "tools",
@@ -19,7 +19,10 @@ FEATURES: Final[dict[str, Feature]] = {
     "resources/list": "resources",
     "resources/read": "resources",
     "resources/templates/list": "resources",
+    "resources/directory/read": "skills",
     "completion/complete": "completions",
+    "skills/list": "skills",
+    "skills/get": "skills",
 }
 """The feature that each method belongs to; the methods of what is not declared do not exist."""
 
@@ -42,7 +45,7 @@ def capabilities(registry: Registry, extensions: Extensions) -> ServerCapabiliti
         resources=watched if offers(registry, "resources") else None,
         completions={} if offers(registry, "completions") else None,
         logging={},
-        extensions=dict(extensions) or None,
+        extensions={**extensions, **(skills.EXTENSION if offers(registry, "skills") else {})} or None,
     )
 
 
@@ -68,9 +71,11 @@ def offers(registry: Registry, feature: Feature) -> bool:
         case "prompts":
             return bool(registry.prompts)
         case "resources":
-            return any((registry.resources, registry.templates, registry.listers, registry.readers))
+            return any((registry.resources, registry.templates, registry.listers, registry.readers, registry.skills))
         case "completions":
             return bool(registry.completers) or _has_choices(registry)
+        case "skills":
+            return bool(registry.skills)
 
 
 def _has_choices(registry: Registry) -> bool:

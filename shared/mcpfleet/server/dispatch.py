@@ -26,6 +26,7 @@ from mcpfleet.server.methods.lists import Lists
 from mcpfleet.server.methods.params import table, text
 from mcpfleet.server.methods.prompts import Prompts
 from mcpfleet.server.methods.resources import Resources
+from mcpfleet.server.methods.skills import Skills
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import STORE_AWAY, Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
@@ -75,16 +76,19 @@ class Dispatcher:
         self._desk = desk = Desk(server, threads, self.perform, page_size, switches)
         self._custom = Custom(desk)
         self._places: dict[tuple[str, str], Places] = {}
-        lists, resources = Lists(desk), Resources(desk)
+        lists, resources, skills = Lists(desk), Resources(desk), Skills(desk)
         self._methods: dict[str, Method] = {
             "completion/complete": Method(Completions(desk).complete),
             "ping": Method(self._ping, eras=LEGACY),
             "prompts/get": Method(Prompts(desk).get),
             "prompts/list": Method(lists.prompts),
+            "resources/directory/read": Method(skills.directory),
             "resources/list": Method(lists.resources),
             "resources/read": Method(resources.read),
             "resources/templates/list": Method(lists.templates),
             "server/discover": Method(self._discover, eras=MODERN),
+            "skills/get": Method(skills.get),
+            "skills/list": Method(skills.list),
             "tools/call": Method(self._call_tool),
             "tools/list": Method(lists.tools),
         }

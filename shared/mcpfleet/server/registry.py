@@ -5,19 +5,31 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcpfleet.errors import RegistrationError
+from mcpfleet.protocol.messages.resources import Resource
 from mcpfleet.server.catalog import Catalog, fingerprint
 from mcpfleet.server.completion import Completer, Of
 from mcpfleet.server.dynamic import Lister
 from mcpfleet.server.method import CustomMethod
 from mcpfleet.server.prompt import Prompt
 from mcpfleet.server.resource import Reading, ServedResource, ServedTemplate
+from mcpfleet.server.skill import ServedSkill, SkillFile
 from mcpfleet.server.tool import Tool
 
 
 class Registry:
     """The catalogs of one server, one of each kind."""
 
-    __slots__ = ("completers", "listers", "methods", "prompts", "readers", "resources", "templates", "tools")
+    __slots__ = (
+        "completers",
+        "listers",
+        "methods",
+        "prompts",
+        "readers",
+        "resources",
+        "skills",
+        "templates",
+        "tools",
+    )
 
     def __init__(self) -> None:
         self.tools: Catalog[Tool] = Catalog("tool", lambda one: one.name, _told)
@@ -31,6 +43,7 @@ class Registry:
         """Methods of the author's own."""
         self.readers: Catalog[Reading] = Catalog("reader", lambda one: one.callee.function, _nothing)
         """Functions that read what no resource and no template has."""
+        self.skills: Catalog[ServedSkill] = Catalog("skill", lambda one: one.definition.uri, _told)
 
     def template(self, uri: str) -> ServedTemplate | None:
         """The template that is this text, or else the first that this URI matches."""
@@ -39,15 +52,38 @@ class Registry:
             return exact
         return next((one for one in self.templates if one.template.match(uri) is not None), None)
 
+    def skill_file(self, uri: str) -> SkillFile | None:
+        """The file of a skill that has this URI."""
+        return next((skill.files[uri] for skill in self.skills if uri in skill.files), None)
+
+    def skill_directory(self, uri: str) -> Sequence[Resource] | None:
+        """What is right below the directory of a skill that has this URI."""
+        return next((skill.directories[uri] for skill in self.skills if uri in skill.directories), None)
+
     def completer(self, of: Of, name: str, argument: str) -> Completer | None:
         """What completes an argument of a prompt or template: its own completer, else the one for all of them."""
         return self.completers.get((of, name, argument)) or self.completers.get((of, name, None))
 
+    def add_skills(self, skills: Sequence[ServedSkill]) -> None:
+        """Add all of these, or none; `RegistrationError` if one is, holds or lies in a skill that is there already."""
+        self._check_apart(skills)
+        for skill in skills:
+            self.skills.add(skill)
+
+    def _check_apart(self, skills: Sequence[ServedSkill]) -> None:
+        """What a skill holds is listed with it, so nothing may come into its directory later."""
+        for skill in skills:
+            for other in self.skills:
+                if skill.touches(other):
+                    uris = f"{skill.definition.uri} and {other.definition.uri}"
+                    raise RegistrationError(f"{uris} are one skill, or one lies in the other")
+
     def include(self, other: "Registry", prefix: str = "") -> None:
         """Add everything that the other registry holds now, each name after the prefix; all of it, or nothing.
 
-        URIs have no prefix: they stay what links and the functions behind them say.
+        URIs have no prefix: they stay what links and the functions behind them say. Skills are named in their files.
         """
+        self._check_apart(other.skills.listed)
         additions: list[tuple[Catalog[Any], Sequence[Any]]] = [
             (self.tools, [one.renamed(prefix + one.name) for one in other.tools]),
             (self.prompts, [one.renamed(prefix + one.name) for one in other.prompts]),
@@ -57,6 +93,7 @@ class Registry:
             (self.methods, [one.renamed(prefix + one.name) for one in other.methods]),
             (self.listers, other.listers.listed),
             (self.readers, other.readers.listed),
+            (self.skills, other.skills.listed),
         ]
         taken = [str(key) for catalog, items in additions for key in catalog.taken(items)]
         if taken:
@@ -93,12 +130,12 @@ class Registry:
     def __bool__(self) -> bool:
         """Whether anything is registered."""
         offered = (self.tools, self.prompts, self.resources, self.templates, self.listers, self.readers, self.methods)
-        return any(offered)
+        return any(offered) or bool(self.skills)
 
     @property
     def digest(self) -> str:
         """A fingerprint of all that clients are told, the order included: the same in every process of one version."""
-        catalogs = (self.tools, self.prompts, self.resources, self.templates, self.completers)
+        catalogs = (self.tools, self.prompts, self.resources, self.templates, self.completers, self.skills)
         return fingerprint([catalog.digest for catalog in catalogs])
 
 

@@ -1,6 +1,8 @@
 """What authors write to: named collections of functions, which know nothing of processes or transports."""
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack, overload
 
 from mcpfleet.errors import RegistrationError
@@ -8,6 +10,7 @@ from mcpfleet.protocol.messages.content import Icon
 from mcpfleet.protocol.messages.lifecycle import DiscoverResult, Implementation, InitializeResult
 from mcpfleet.protocol.revisions import ALL_DATES, Revision
 from mcpfleet.protocol.wire import CACHEABLE, CacheHint
+from mcpfleet.server import skillfolder
 from mcpfleet.server.capabilities import Extensions, capabilities, checked_extensions
 from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
@@ -20,6 +23,7 @@ from mcpfleet.server.prompt import Prompt, compile_prompt
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.resource import ServedResource, ServedTemplate, compile_resource
 from mcpfleet.server.rootschange import RootsHook
+from mcpfleet.server.skill import compile_skills
 from mcpfleet.server.tool import Tool, compile_tool
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -212,6 +216,15 @@ class Server:
             return function
 
         return register if function is None else register(function)
+
+    def add_skills(self, folder: str | PathLike[str], /, *, prefix: str = "") -> None:
+        """Serve every skill in a folder, or the one that the folder is: each directory with a `SKILL.md`, at any depth.
+
+        All files are read now, but for hidden ones, and served so as long as the process lives. The URI of a skill is
+        its path in the folder, after the `prefix`: `skill://acme/billing/refunds/SKILL.md`. Raises `RegistrationError`,
+        with none of them added, for what a host would not take.
+        """
+        self.registry.add_skills(compile_skills(skillfolder.read(Path(folder)), prefix))
 
     def completion(
         self, of: Of, name: str, /, *, argument: str | None = None, timeout: float | None = None

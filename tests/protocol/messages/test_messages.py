@@ -13,24 +13,29 @@ from mcpfleet.protocol.messages import (
     Completion,
     DiscoverResult,
     GetPromptResult,
+    GetSkillResult,
     Implementation,
     InitializeResult,
     ListChangedCapability,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
+    ListSkillsResult,
     ListToolsResult,
     LogMessage,
     Progress,
     Prompt,
     PromptArgument,
     PromptMessage,
+    ReadDirectoryResult,
     ReadResourceResult,
     Resource,
     ResourceContents,
     ResourcesCapability,
     ResourceTemplate,
     ServerCapabilities,
+    Skill,
+    SkillResource,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -52,6 +57,16 @@ DECLARED = {
     "logging": {},
     "completions": {},
     "extensions": {"acme/x": {}},
+}
+SKILL = Skill(
+    uri="skill://a/SKILL.md",
+    frontmatter={"name": "a", "description": "b", "c": None},
+    resources=[SkillResource(uri="skill://a/SKILL.md", digest="sha256:0", size=0)],
+)
+LISTED = {
+    "uri": "skill://a/SKILL.md",
+    "frontmatter": {"name": "a", "description": "b", "c": None},
+    "resources": [{"uri": "skill://a/SKILL.md", "digest": "sha256:0", "size": 0}],
 }
 
 MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
@@ -111,6 +126,12 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
     (
         ReadResourceResult(contents=[ResourceContents("test://a", "t")], ttl_ms=5, cache_scope="public"),
         {"contents": [{"uri": "test://a", "text": "t"}], "ttlMs": 5, "cacheScope": "public"},
+    ),
+    (ListSkillsResult(skills=[SKILL], next_cursor="c"), {"skills": [LISTED], "nextCursor": "c"}),
+    (GetSkillResult(skill=SKILL), {"skill": LISTED}),
+    (
+        ReadDirectoryResult(resources=[Resource(uri="skill://a/b", name="b", mime_type="inode/directory")]),
+        {"resources": [{"uri": "skill://a/b", "name": "b", "mimeType": "inode/directory"}]},
     ),
     (
         CompleteResult(completion=Completion(["a"], total=2, has_more=True)),

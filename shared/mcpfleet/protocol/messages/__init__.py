@@ -48,6 +48,13 @@ from mcpfleet.protocol.messages.sampling import (
     ToolResultContent,
     ToolUseContent,
 )
+from mcpfleet.protocol.messages.skills import (
+    GetSkillResult,
+    ListSkillsResult,
+    ReadDirectoryResult,
+    Skill,
+    SkillResource,
+)
 from mcpfleet.protocol.messages.subscriptions import Acknowledged, SubscriptionFilter
 from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult, Tool, ToolAnnotations
 
@@ -71,6 +78,7 @@ __all__ = [
     "ElicitUrl",
     "EmbeddedResource",
     "GetPromptResult",
+    "GetSkillResult",
     "Icon",
     "ImageContent",
     "Implementation",
@@ -81,6 +89,7 @@ __all__ = [
     "ListResourcesResult",
     "ListRoots",
     "ListRootsResult",
+    "ListSkillsResult",
     "ListToolsResult",
     "LogLevel",
     "LogMessage",
@@ -90,6 +99,7 @@ __all__ = [
     "Prompt",
     "PromptArgument",
     "PromptMessage",
+    "ReadDirectoryResult",
     "ReadResourceResult",
     "Resource",
     "ResourceContents",
@@ -100,6 +110,8 @@ __all__ = [
     "SamplingContent",
     "SamplingMessage",
     "ServerCapabilities",
+    "Skill",
+    "SkillResource",
     "SubscriptionFilter",
     "TextContent",
     "Tool",

@@ -1,6 +1,6 @@
 """`tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcpfleet.protocol import jsontext
@@ -13,7 +13,6 @@ from mcpfleet.protocol.messages.resources import (
 )
 from mcpfleet.protocol.messages.tools import ListToolsResult
 from mcpfleet.protocol.wire import Result
-from mcpfleet.server import pages
 from mcpfleet.server.catalog import fingerprint
 from mcpfleet.server.context import Context
 from mcpfleet.server.methods.desk import Desk
@@ -31,26 +30,28 @@ class Lists:
         """The tools that can be called now."""
         catalog = self._desk.registry.tools
         tools = [tool.definition for tool in catalog]
-        page, cursor = self._page("tools/list", tools, lambda: catalog.digest, params, context)
+        page, cursor = self._desk.page("tools/list", tools, lambda: catalog.digest, params, context)
         return self._listed("tools/list", ListToolsResult(tools=page, next_cursor=cursor))
 
     async def prompts(self, params: Mapping[str, Any], context: Context) -> Success:
         """The prompts that can be filled in now."""
         catalog = self._desk.registry.prompts
         prompts = [prompt.definition for prompt in catalog]
-        page, cursor = self._page("prompts/list", prompts, lambda: catalog.digest, params, context)
+        page, cursor = self._desk.page("prompts/list", prompts, lambda: catalog.digest, params, context)
         return self._listed("prompts/list", ListPromptsResult(prompts=page, next_cursor=cursor))
 
     async def resources(self, params: Mapping[str, Any], context: Context) -> Success:
-        """The registered resources, and after them those that the author's own functions list."""
+        """The registered resources, then each skill's `SKILL.md`, then what the author's own functions list."""
 
         async def work() -> Result:
             known = {one.definition.uri: one.definition for one in self._desk.registry.resources}
+            for skill in self._desk.registry.skills:
+                known.setdefault(skill.definition.uri, skill.manifest.definition)
             for one in await self._found(context):
                 if isinstance(one, Resource):
                     known.setdefault(one.uri, one)
             resources = list(known.values())
-            page, cursor = self._page("resources/list", resources, lambda: _digest(resources), params, context)
+            page, cursor = self._desk.page("resources/list", resources, lambda: _digest(resources), params, context)
             return ListResourcesResult(resources=page, next_cursor=cursor)
 
         return await self._perform("resources/list", work, context)
@@ -64,7 +65,7 @@ class Lists:
                 if isinstance(one, ResourceTemplate):
                     known.setdefault(one.uri_template, one)
             templates = list(known.values())
-            page, cursor = self._page(
+            page, cursor = self._desk.page(
                 "resources/templates/list", templates, lambda: _digest(templates), params, context
             )
             return ListResourceTemplatesResult(resource_templates=page, next_cursor=cursor)
@@ -89,14 +90,6 @@ class Lists:
 
     def _listed(self, method: str, result: Result) -> Success:
         return Success(result, self._desk.server.cache_hint(method))
-
-    def _page(
-        self, method: str, items: Sequence[Any], digest: Callable[[], str], params: Mapping[str, Any], context: Context
-    ) -> tuple[Sequence[Any], str | None]:
-        def of() -> str:
-            return pages.identity(method, digest(), self._desk.server.cache_hint(method), context.principal)
-
-        return pages.page(items, params, of=of, size=self._desk.page_size)
 
 
 def _digest(items: Sequence[Resource | ResourceTemplate]) -> str:

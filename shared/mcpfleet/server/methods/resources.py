@@ -29,7 +29,11 @@ class Resources:
         self._desk = desk
 
     async def read(self, params: Mapping[str, Any], context: Context) -> Success:
-        """What is at one URI: of the exact resource, else of the first template that matches, else of any reader."""
+        """What is at one URI.
+
+        It is what the exact resource says, else the file of a skill, else what the first template that matches says, or
+        else any reader.
+        """
         uri = text(params, "uri")
         if not uris.is_uri(uri):
             raise ProtocolError(INVALID_PARAMS, "params.uri must be an absolute URI", {"uri": uri})
@@ -40,6 +44,10 @@ class Resources:
         exact = self._desk.registry.resources.get(uri)
         if exact is not None:
             return await self._read(exact.reading, uri, {}, context)
+        if (file := self._desk.registry.skill_file(uri)) is not None:
+            return Success(
+                ReadResourceResult(contents=(file.contents,)), self._desk.server.cache_hint("resources/read")
+            )
         if uris.has_dot_segments(uri):  # whatever a function makes of it could lead out of what is served
             raise ResourceNotFound(uri)
         for one in self._desk.registry.templates:

@@ -102,6 +102,10 @@ async def test_an_argument_that_nothing_completes_has_no_suggestions(server: Ser
         ({"ref": PROMPT, "argument": {"value": ""}}, "params.argument.name must be a string"),
         ({"ref": PROMPT, "context": []}, "params.context must be an object"),
         ({"ref": PROMPT, "context": {"arguments": 5}}, "params.context.arguments must be an object"),
+        (
+            {"ref": PROMPT, "context": {"arguments": {"framework": 5}}},
+            "params.context.arguments must be an object of strings",
+        ),
     ],
 )
 async def test_what_is_unknown_or_malformed_is_refused(server: Server, params: dict[str, Any], words: str) -> None:

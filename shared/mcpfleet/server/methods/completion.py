@@ -9,7 +9,7 @@ from mcpfleet.protocol.messages.completion import CompleteResult
 from mcpfleet.server.completion import Of, matching
 from mcpfleet.server.context import Context
 from mcpfleet.server.methods.desk import Desk
-from mcpfleet.server.methods.params import table, text
+from mcpfleet.server.methods.params import table, text, texts
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Success
 from mcpfleet.server.texts import Texts
@@ -25,13 +25,13 @@ class Completions:
         """What could stand for one argument of a prompt or template."""
         ref, asked = table(params, "ref"), table(params, "argument")
         argument, value = text(asked, "name", "params.argument"), text(asked, "value", "params.argument")
-        of, name, texts = self._referred(ref)
+        of, name, taken = self._referred(ref)
         if not self._takes(of, name, argument):
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
-        given = table(table(params, "context"), "arguments", "params.context")
+        given = texts(table(params, "context"), "arguments", "params.context")
         completer = self._desk.registry.completer(of, name, argument)
         if completer is None:
-            return Success(CompleteResult(completion=matching(texts.choices(argument), value)))
+            return Success(CompleteResult(completion=matching(taken.choices(argument), value)))
 
         async def work() -> CompleteResult:
             threads = self._desk.threads

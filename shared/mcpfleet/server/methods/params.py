@@ -15,6 +15,14 @@ def text(params: Mapping[str, Any], name: str, where: str = "params") -> str:
     return value
 
 
+def texts(params: Mapping[str, Any], name: str, where: str = "params") -> dict[str, str]:
+    """The object of strings of that name; null is as good as leaving it, or one of them, out."""
+    found = {key: value for key, value in table(params, name, where).items() if value is not None}
+    if not all(isinstance(value, str) for value in found.values()):
+        raise ProtocolError(INVALID_PARAMS, f"{where}.{name} must be an object of strings")
+    return found
+
+
 def table(params: Mapping[str, Any], name: str, where: str = "params") -> dict[str, Any]:
     """The object of that name, empty if it is left out or null; `ProtocolError` if it is anything else."""
     value = params.get(name)

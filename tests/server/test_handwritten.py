@@ -60,6 +60,28 @@ def test_arguments_that_break_a_schema_by_hand_are_refused_by_the_name_of_the_fi
     ]
 
 
+@pytest.mark.parametrize(("function", "names"), [(open_ended, ("city", "days")), (by_name, ("city", "days"))])
+def test_null_leaves_out_what_is_not_required_and_cannot_be_null(
+    function: Callable[..., Any], names: tuple[str, ...]
+) -> None:
+    nullable = {**DOCUMENT, "properties": {**DOCUMENT["properties"], "days": {"type": ["integer", "null"]}}}
+    assert by_hand(function).read({"city": "Rome", "days": None}) == {"city": "Rome"}
+    assert by_hand(function, nullable).read({"city": "Rome", "days": None}) == {"city": "Rome", "days": None}
+
+
+def test_however_many_nulls_are_left_out_and_what_else_is_wrong_is_told() -> None:
+    many = {f"p{number}": {"type": "string"} for number in range(50)}
+    form = by_hand(whole, {"type": "object", "properties": {"city": {"type": "string"}, **many}, "required": ["city"]})
+    nulls = dict.fromkeys(many)
+    assert form.read({"city": "Rome", **nulls}) == {"arguments": {"city": "Rome"}}
+    with pytest.raises(ArgumentsRefused) as refused:
+        form.read({"city": None, **nulls, "p7": 7})
+    assert sorted(str(refused.value).splitlines()) == [
+        'city: null is not of type "string"',
+        'p7: 7 is not of type "string"',
+    ]
+
+
 def test_additional_properties_are_refused_where_the_schema_says_so() -> None:
     closed = by_hand(whole, DOCUMENT | {"additionalProperties": False})
     with pytest.raises(ArgumentsRefused, match="'more' was unexpected"):

@@ -45,6 +45,11 @@ class Schema:
         """Whether a JSON value conforms."""
         return self._validator.is_valid(value)
 
+    def misfits(self, value: Mapping[str, Any]) -> frozenset[str]:
+        """The names of the members of an object in which something does not conform."""
+        errors = islice(self._validator.iter_errors(value), MAX_SUBSCHEMAS)
+        return frozenset(str(error.instance_path[0]) for error in errors if error.instance_path)
+
     def complaints(self, value: Any, *path: str) -> list[str]:
         """What is wrong with the JSON value that stands at `path`; at most ten, each naming the field."""
         return [_complaint(error, path) for error in islice(self._validator.iter_errors(value), MAX_COMPLAINTS)]

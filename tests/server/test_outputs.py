@@ -3,7 +3,7 @@ import decimal
 import enum
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Never, TypedDict
 
@@ -109,6 +109,13 @@ NOTHING: list[Any] = [
     CallToolResult,
     CallToolResult | None,
     CallToolResult | str,
+    list,
+    list[Any],
+    list[object],
+    list[Any] | None,
+    tuple,
+    tuple[Any, ...],
+    Sequence[Any],
 ]
 
 
@@ -133,6 +140,15 @@ SHOWN: list[tuple[Any, tuple[Any, ...]]] = [
     ([TEXT, IMAGE], (TEXT, IMAGE)),
     ((IMAGE, "hi", LINK), (IMAGE, TEXT, LINK)),
 ]
+
+
+@pytest.mark.parametrize("hint", [list, list[Any], tuple, Sequence[Any]], ids=repr)
+def test_a_list_of_anything_is_content_if_it_holds_blocks_and_data_otherwise(hint: Any) -> None:
+    output = declared(hint)
+    assert output.result(["hi", IMAGE]).content == (TEXT, IMAGE)
+    for value, text in (([], "[]"), (["hi", 1], '["hi",1]')):
+        result = output.result(value)
+        assert (result.structured_content, result.content) == (value, (TextContent(text),))
 
 
 @pytest.mark.parametrize(("value", "content"), SHOWN, ids=repr)

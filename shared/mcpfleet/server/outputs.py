@@ -6,8 +6,9 @@ value itself, whatever it is; revisions that know objects only are served by `pr
 """
 
 import typing
+from collections.abc import Sequence
 from types import NoneType
-from typing import Any, Final, Never, NoReturn, get_args
+from typing import Any, Final, Never, NoReturn, get_args, get_origin
 
 import msgspec
 
@@ -26,6 +27,8 @@ MAX_DEPTH: Final = 64
 
 _UNDECLARED: Final = (Any, object, str, NoneType, Never, NoReturn)
 """Return types that say nothing of data."""
+_LISTS: Final = (list, tuple, Sequence)
+"""And these, as long as they say nothing of what is in them: that may be blocks."""
 
 
 class Output:
@@ -114,6 +117,8 @@ def from_hint(hint: Any, where: str) -> Output:
 
 
 def _is_undeclared(hint: Any) -> bool:
+    if (get_origin(hint) or hint) in _LISTS:
+        return all(item in (Any, object, ...) for item in get_args(hint))
     return any(hint is one for one in _UNDECLARED)
 
 

@@ -87,6 +87,17 @@ async def test_a_function_takes_what_it_names(threads: Threads) -> None:
         assert got.values == values
 
 
+async def test_a_class_or_an_instance_suggests(threads: Threads) -> None:
+    class Words:
+        """What begins so."""
+
+        async def __call__(self, value: str) -> list[str]:
+            return [f"{value}!"]
+
+    for words in (Words, Words()):
+        assert (await compiled(words).complete("language", "py", {}, Context(), threads)).values == ("py!",)
+
+
 def test_a_function_that_wants_more_is_refused() -> None:
     def function(value: str, more: str) -> list[str]:
         return []

@@ -38,6 +38,29 @@ def test_both_are_registered_bare_or_with_options_and_returned_unchanged() -> No
     ]
 
 
+async def test_a_class_or_an_instance_lists_and_reads() -> None:
+    class Notes:
+        """What there is."""
+
+        def __call__(self) -> list[Resource]:
+            return [Resource(uri="x://note", name="note")]
+
+    class Reads:
+        """What is there."""
+
+        async def __call__(self, uri: str) -> str:
+            return f"at {uri}"
+
+    for lists_, reads_ in ((Notes, Reads), (Notes(), Reads())):
+        server = Server("s")
+        assert server.list_resources(lists_) is lists_
+        assert server.read_resource(reads_) is reads_
+        async with asking(server) as desk:
+            [listed] = (await desk.result("resources/list"))["resources"]
+            [read] = (await desk.result("resources/read", {"uri": listed["uri"]}))["contents"]
+            assert read["text"] == "at x://note"
+
+
 async def test_what_nobody_gives_has_its_default() -> None:
     server = Server("s")
     server.list_resources(lists)

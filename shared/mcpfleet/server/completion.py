@@ -9,7 +9,7 @@ from mcpfleet.errors import OutputRefused, RegistrationError
 from mcpfleet.protocol.messages.completion import MAX_VALUES, Completion
 from mcpfleet.server import signature
 from mcpfleet.server.callee import Callee
-from mcpfleet.server.options import checked_seconds
+from mcpfleet.server.options import called, checked_seconds
 from mcpfleet.server.threads import Threads
 
 Of = Literal["prompt", "resource"]
@@ -61,8 +61,9 @@ def compile_completer(
     timeout: float | None = None,
     context_type: type,
 ) -> Completer:
-    """Make a completer of a function; `RegistrationError` if it takes what nobody could give it."""
-    where = f"completion of {of} {name!r}"
+    """Make a completer of a function, a class or an instance with `__call__`; `RegistrationError` if it takes what
+    nobody could give it."""
+    where, function = f"completion of {of} {name!r}", called(function)
     declared = signature.read(function, context_type, where)
     for one in declared.parameters:
         if one.name not in TAKEN and one.required:

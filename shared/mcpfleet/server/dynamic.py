@@ -9,7 +9,7 @@ from mcpfleet.protocol.messages.resources import Resource, ResourceTemplate
 from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server import signature
 from mcpfleet.server.callee import Callee
-from mcpfleet.server.options import checked_seconds
+from mcpfleet.server.options import called, checked_seconds
 from mcpfleet.server.resource import URI, Reading
 from mcpfleet.server.signature import Signature
 from mcpfleet.server.texts import Texts
@@ -35,8 +35,8 @@ class Lister:
 
 
 def compile_lister(function: Callable[..., Any], *, timeout: float | None = None, context_type: type) -> Lister:
-    """Make a lister of a function; `RegistrationError` if it needs arguments."""
-    where = "list of resources"
+    """Make a lister of a function, a class or an instance; `RegistrationError` if it needs arguments."""
+    where, function = "list of resources", called(function)
     declared = signature.read(function, context_type, where)
     _check(declared, (), where)
     return Lister(Callee.of(function, declared, where), checked_seconds(timeout, where))
@@ -50,8 +50,9 @@ def compile_reader(
     cache: CacheHint | None = None,
     context_type: type,
 ) -> Reading:
-    """Make a reader of a function that takes a `uri`; `RegistrationError` if it does not, or needs more."""
-    where = "reader of resources"
+    """Make a reader of a function, a class or an instance that takes a `uri`; `RegistrationError` if it does not, or
+    needs more."""
+    where, function = "reader of resources", called(function)
     declared = signature.read(function, context_type, where)
     _check(declared, (URI,), where)
     callee = Callee.of(function, declared, where)

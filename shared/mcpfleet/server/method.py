@@ -10,7 +10,7 @@ from mcpfleet.protocol.meta import META
 from mcpfleet.server import signature
 from mcpfleet.server.arguments import Arguments, Typed
 from mcpfleet.server.callee import Callee
-from mcpfleet.server.options import checked_seconds
+from mcpfleet.server.options import called, checked_seconds
 from mcpfleet.server.shapes import to_json
 from mcpfleet.server.threads import Threads
 
@@ -50,8 +50,9 @@ class CustomMethod:
 def compile_method(
     function: Callable[..., Any], name: str, *, timeout: float | None = None, context_type: type
 ) -> CustomMethod:
-    """Make a method of a function; `RegistrationError` for a name that is taken by the protocol, or cannot be sent."""
-    where = f"method {checked_name(name)!r}"
+    """Make a method of a function, a class or an instance with `__call__`; `RegistrationError` for a name that is taken
+    by the protocol, or cannot be sent."""
+    where, function = f"method {checked_name(name)!r}", called(function)
     declared = signature.read(function, context_type, where)
     callee = Callee.of(function, declared, where)
     return CustomMethod(name, checked_seconds(timeout, where), callee, Typed(declared, where))

@@ -81,10 +81,7 @@ def opened(offered: Any, given: Kind, known: type[Kind]) -> tuple[Callable[..., 
     It may be a class, of which one instance is made, or an instance: `__call__` is the function, and class attributes
     are the options.
     """
-    if isinstance(offered, type):
-        offered = _instance(offered)
-    if not callable(offered):
-        raise RegistrationError(f"{type(offered).__name__} is not callable, so it cannot be served")
+    offered = called(offered)
     own: dict[str, Any] = {}
     if inspect.isroutine(offered) or isinstance(offered, functools.partial):
         own["name"] = getattr(unwrapped(offered), "__name__", None)
@@ -93,6 +90,16 @@ def opened(offered: Any, given: Kind, known: type[Kind]) -> tuple[Callable[..., 
         own["name"] = _WORDS.sub("_", kind.__name__).lower()
         own |= {name: getattr(kind, name) for name in _keywords(known) if hasattr(kind, name)}
     return offered, cast("Kind", own | {name: value for name, value in given.items() if value is not None})
+
+
+def called(offered: Any) -> Callable[..., Any]:
+    """What is called of what is offered: one instance of a class, and anything else itself."""
+    if isinstance(offered, type):
+        offered = _instance(offered)
+    if not callable(offered):
+        raise RegistrationError(f"{type(offered).__name__} is not callable, so it cannot be served")
+    function: Callable[..., Any] = offered
+    return function
 
 
 def checked_name(name: Any, kind: str) -> str:

@@ -40,6 +40,21 @@ async def test_a_method_takes_params_as_a_tool_takes_arguments(server: Server, r
         assert (await desk.refusal("acme/other", revision=revision)).code == -32601
 
 
+async def test_a_class_or_an_instance_is_a_method() -> None:
+    class Double:
+        """Twice as much."""
+
+        def __call__(self, a: int) -> dict[str, int]:
+            return {"double": 2 * a}
+
+    server = Server("s")
+    assert server.method("acme/double")(Double) is Double
+    server.method("acme/twice")(Double())
+    async with asking(server) as desk:
+        for name in ("acme/double", "acme/twice"):
+            assert await desk.result(name, {"a": 2}) == {"double": 4}
+
+
 @pytest.mark.parametrize(
     ("value", "result"),
     [

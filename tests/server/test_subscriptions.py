@@ -151,7 +151,7 @@ async def test_subscribing_twice_is_subscribing_once(memory: World) -> None:
         assert (await subscribe(session, node, method="unsubscribe")).result == {}
 
 
-@pytest.mark.parametrize("uri", [None, 7, "", ["a://b"], "x" * 5000])
+@pytest.mark.parametrize("uri", [None, 7, "", ["a://b"], "a://" + "x" * 5000, "b", "a b://c", "a://b\x00"])
 @pytest.mark.parametrize("method", ["subscribe", "unsubscribe"])
 async def test_what_is_no_uri_is_refused_and_nothing_is_kept(memory: World, uri: Any, method: str) -> None:
     (node,) = await nodes(memory, 1)

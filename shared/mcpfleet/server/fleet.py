@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal, Protocol
 
-from mcpfleet.protocol.messages.subscriptions import MAX_URI
+from mcpfleet.protocol.messages.subscriptions import MAX_URI, is_watchable
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.events import Change
 from mcpfleet.server.topics import PROMPTS, RESOURCE, RESOURCES, TOOLS, Topic
@@ -50,8 +50,8 @@ class Fleet:
 
         With `only_for`, nobody but this principal is told. Raises `ValueError` for a URI that nobody can watch.
         """
-        if not 0 < len(uri) <= MAX_URI:
-            raise ValueError(f"a URI has 1 to {MAX_URI} characters, not {len(uri)}")
+        if not is_watchable(uri):
+            raise ValueError(f"{uri[:128]!r} is no absolute URI of at most {MAX_URI} characters")
         await self._changed(Topic(RESOURCE, uri), only_for)
 
     async def disable(self, kind: Kind, name: str) -> None:

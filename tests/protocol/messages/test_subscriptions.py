@@ -13,6 +13,8 @@ from mcpfleet.protocol.messages.subscriptions import (
     read_filter,
 )
 
+LONGEST = "a:" + "x" * (MAX_URI - 2)
+
 
 @pytest.mark.parametrize(
     ("given", "found"),
@@ -23,8 +25,8 @@ from mcpfleet.protocol.messages.subscriptions import (
         ({"resourceSubscriptions": ["b://b", "a://a"]}, SubscriptionFilter(resource_subscriptions=("b://b", "a://a"))),
         ({"com.example/stars": 7}, SubscriptionFilter()),
         (
-            {"resourceSubscriptions": ["x" * MAX_URI] * MAX_WATCHED},
-            SubscriptionFilter(resource_subscriptions=("x" * MAX_URI,) * MAX_WATCHED),
+            {"resourceSubscriptions": [LONGEST] * MAX_WATCHED},
+            SubscriptionFilter(resource_subscriptions=(LONGEST,) * MAX_WATCHED),
         ),
     ],
 )
@@ -41,7 +43,9 @@ def test_a_filter_asks_for_what_it_names(given: Any, found: SubscriptionFilter) 
         ({"resourceSubscriptions": "a://b"}, "resourceSubscriptions"),
         ({"resourceSubscriptions": [7]}, "resourceSubscriptions"),
         ({"resourceSubscriptions": [""]}, "resourceSubscriptions"),
-        ({"resourceSubscriptions": ["x" * (MAX_URI + 1)]}, "resourceSubscriptions"),
+        ({"resourceSubscriptions": [LONGEST + "x"]}, "resourceSubscriptions"),
+        ({"resourceSubscriptions": ["a://b", "b"]}, "resourceSubscriptions"),
+        ({"resourceSubscriptions": ["a://b\n"]}, "resourceSubscriptions"),
         ({"resourceSubscriptions": ["a://b"] * (MAX_WATCHED + 1)}, "resourceSubscriptions"),
     ],
 )

@@ -6,11 +6,13 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 from msgspec import Meta, Struct
 
+from mcpfleet.protocol import uris
+
 MAX_WATCHED: Final = 1000
 """How many resources one client may watch at once, on one stream or in one session."""
 MAX_URI: Final = 4096
 
-Uri = Annotated[str, Meta(min_length=1, max_length=MAX_URI)]
+Uri = Annotated[str, Meta(max_length=MAX_URI)]
 
 
 class SubscriptionFilter(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -30,6 +32,11 @@ class Acknowledged(Struct, frozen=True, kw_only=True):
     notifications: SubscriptionFilter
 
 
+def is_watchable(uri: Any) -> bool:
+    """Whether a resource that clients may watch could be called so."""
+    return isinstance(uri, str) and len(uri) <= MAX_URI and uris.is_uri(uri)
+
+
 def read_filter(params: Mapping[str, Any]) -> SubscriptionFilter | str:
     """The filter in the parameters of `subscriptions/listen`, or what is wrong with them; fields not known here, and
     those that are null, ask for nothing."""
@@ -38,6 +45,9 @@ def read_filter(params: Mapping[str, Any]) -> SubscriptionFilter | str:
         return "params.notifications must be an object"
     asked = {name: value for name, value in given.items() if value is not None}
     try:
-        return msgspec.convert(asked, SubscriptionFilter)
+        found = msgspec.convert(asked, SubscriptionFilter)
     except msgspec.ValidationError as error:
         return f"params.notifications: {error}"
+    if not all(map(is_watchable, found.resource_subscriptions)):
+        return "params.notifications.resourceSubscriptions must be absolute URIs"
+    return found

@@ -1,10 +1,10 @@
 """The legacy way to watch a resource: `resources/subscribe` and `resources/unsubscribe` (server/resources)."""
 
-from typing import Final
+from typing import Any, Final
 
 from mcpfleet.errors import TooLarge
 from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Request
-from mcpfleet.protocol.messages.subscriptions import MAX_URI
+from mcpfleet.protocol.messages.subscriptions import MAX_URI, is_watchable
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.permission import permitted
@@ -28,9 +28,9 @@ class Subscribing:
         """Begin or end to watch one URI; once this has returned, every process knows. Raises `Unavailable`."""
         if RESOURCE not in offered(self._server.initialization(session.revision).capabilities):
             return Refusal(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        uri = request.params.get("uri")
-        if not isinstance(uri, str) or not 0 < len(uri) <= MAX_URI:
-            return Refusal(INVALID_PARAMS, f"params.uri must be a string of 1 to {MAX_URI} characters")
+        uri: Any = request.params.get("uri")
+        if not is_watchable(uri):
+            return Refusal(INVALID_PARAMS, f"params.uri must be an absolute URI of at most {MAX_URI} characters")
         if request.method == UNSUBSCRIBE:
             await self._subscriptions.remove(session, uri)
             return Success({})

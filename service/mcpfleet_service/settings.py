@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self
 from msgspec import Meta
 
 from mcpfleet.protocol.revisions import LEGACY_DATES, Revision, find
-from mcpfleet_service.variables import Variable, read
+from mcpfleet_service.variables import Variable, check, read
 
 SECONDS: Final = "a number of seconds above 0 and at most a year"
 DELAY: Final = "a number of seconds from 0 to a year"
@@ -35,7 +35,10 @@ SettleOn = Annotated[str, Meta(pattern=r"^(fsync|replicas:[1-9][0-9]?)$")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What an operator decides; durations are seconds, and None means switched off (`none`) or not given."""
+    """What an operator decides; durations are seconds, and None means switched off (`none`) or not given.
+
+    Raises `SettingsError`, which names the variables, for values that these could not give.
+    """
 
     app: Annotated[
         AppTarget | None,
@@ -196,6 +199,9 @@ class Settings:
         Delay,
         Variable("DRAIN_SECONDS", DELAY, "how long running calls may then go on"),
     ] = 30.0
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @property
     def handshake_revision(self) -> Revision | None:

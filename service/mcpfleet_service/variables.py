@@ -49,8 +49,15 @@ class Variable:
         try:
             return self._convert(text, _required(hint))
         except msgspec.ValidationError:
-            found = "" if self.secret else f", not {text!r}"
-            raise SettingsError(f"{PREFIX}{self.name} must be {self.rule}{found}") from None
+            raise SettingsError(self._told(repr(text))) from None
+
+    def complaint(self, value: Any, hint: Any) -> str | None:
+        """What is wrong with a value that did not come from the environment, if anything is."""
+        try:
+            msgspec.convert(value, hint)
+        except msgspec.ValidationError:
+            return self._told(repr(value))
+        return None
 
     def show(self, value: Any) -> str:
         """The text that stands for the value, empty if none does."""
@@ -61,6 +68,9 @@ class Variable:
         if isinstance(value, tuple):
             return ",".join(value)
         return f"{value / self.unit:g}" if isinstance(value, float) else str(value)
+
+    def _told(self, found: str) -> str:
+        return f"{PREFIX}{self.name} must be {self.rule}" + ("" if self.secret else f", not {found}")
 
     def _convert(self, text: str, hint: Any) -> Any:
         if get_origin(hint) is tuple:
@@ -76,6 +86,20 @@ def variables(settings: type) -> Iterator[tuple[str, Any, Variable]]:
         (variable,) = (extra for extra in extras if isinstance(extra, Variable))
         rules = [extra for extra in extras if extra is not variable]
         yield name, Annotated[kind, *rules] if rules else kind, variable
+
+
+def check(settings: object) -> None:
+    """Hold settings that were made in code to the rules of their variables.
+
+    Raises one `SettingsError` for all fields that hold what is not allowed.
+    """
+    problems = [
+        problem
+        for name, hint, variable in variables(type(settings))
+        if (problem := variable.complaint(getattr(settings, name), hint)) is not None
+    ]
+    if problems:
+        raise SettingsError("\n".join(problems))
 
 
 def read(settings: type, environ: Mapping[str, str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A setting is what the environment says, or the start fails and names the variable."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +147,29 @@ def test_a_bad_value_is_refused_by_its_variables_name_with_what_is_allowed(varia
         read(**{variable: text})
     rule = next(each.rule for _, _, each in variables(Settings) if each.name == variable)
     assert str(refused.value).startswith(f"MCPFLEET_{variable} must be {rule}")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("handshake", "2026-07-28", "MCPFLEET_HANDSHAKE_VERSION must be one of .*, not '2026-07-28'"),
+        ("handshake", "latest", "MCPFLEET_HANDSHAKE_VERSION"),
+        ("port", -1, "MCPFLEET_PORT must be a port .*, not -1"),
+        ("port", "80", "MCPFLEET_PORT"),
+        ("path", "mcp", "MCPFLEET_PATH"),
+        ("page_size", 0, "MCPFLEET_PAGE_SIZE"),
+        ("lease", None, "MCPFLEET_LEASE_SECONDS"),
+        ("session_idle", float("nan"), "MCPFLEET_SESSION_IDLE_SECONDS"),
+        ("allowed_hosts", "localhost", "MCPFLEET_ALLOWED_HOSTS"),
+        ("stateless", "no", "MCPFLEET_STATELESS"),
+        ("key_encryption_key", "secret", "MCPFLEET_KEY_ENCRYPTION_KEY must be 32 bytes in base64[^,]*, such as [^,]*$"),
+    ],
+)
+def test_a_bad_value_in_code_is_refused_like_that_of_its_variable(field: str, value: Any, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        Settings(**{field: value})
+    with pytest.raises(SettingsError, match=words):
+        replace(Settings(), **{field: value})
 
 
 def test_all_problems_are_told_at_once() -> None:

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -117,7 +118,13 @@ def stdio(
         settings = Settings.from_environment(os.environ)
         sys.path.insert(0, str(Path.cwd()))
         server = named(find_server(settings), settings)
-        code = stdio.run(server, standard, max_line=settings.max_line, handshake=settings.handshake_revision)
+        policy = replace(
+            stdio.POLICY,
+            handshake=settings.handshake_revision,
+            page_size=settings.page_size,
+            state_ttl=settings.state_ttl,
+        )
+        code = stdio.run(server, standard, max_line=settings.max_line, policy=policy)
     raise typer.Exit(code)
 
 

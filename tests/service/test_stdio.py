@@ -9,7 +9,7 @@ import pytest
 
 from tests import wire
 from tests.processes import ROOT, environment, python
-from tests.service.lines import COMMAND, META, Child, child
+from tests.service.lines import COMMAND, META, Child, Json, child
 
 every_revision = pytest.mark.parametrize("date", wire.EVERY)
 both_eras = pytest.mark.parametrize("date", [wire.LATEST_HANDSHAKE, wire.MODERN])
@@ -93,6 +93,45 @@ async def test_the_log_level_of_a_handshake_lasts_as_long_as_the_process() -> No
         await serving.answer(3)
         await serving.call("count", as_id=4, date=wire.MODERN, n=1)
         assert (await serving.message())["id"] == 4, "a modern request says itself what it wants to hear"
+
+
+@pytest.mark.parametrize("asked", [*wire.LEGACY, wire.MODERN, "1999-01-01"])
+async def test_every_handshake_agrees_on_the_pinned_version(asked: str) -> None:
+    """Lifecycle, "Version Negotiation"."""
+    async with child(MCPFLEET_HANDSHAKE_VERSION="2025-03-26") as serving:
+        params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": wire.CLIENT_INFO}
+        await serving.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+        assert (await serving.answer(1))["result"]["protocolVersion"] == "2025-03-26"
+
+
+@both_eras
+async def test_lists_have_pages_of_the_size_that_the_operator_wants(date: str) -> None:
+    """Pagination, "Pagination Model"."""
+    async with child(MCPFLEET_PAGE_SIZE="2") as serving:
+        await serving.shake_hands(date)
+        names: list[str] = []
+        cursor: Json = {}
+        while "nextCursor" in cursor or not names:
+            params = {"cursor": cursor["nextCursor"]} if cursor else {}
+            await serving.request("prompts/list", params, as_id=len(names), date=date)
+            cursor = (await serving.answer(len(names)))["result"]
+            assert 0 < len(cursor["prompts"]) <= 2
+            names += [prompt["name"] for prompt in cursor["prompts"]]
+    assert names == ["review", "greet", "media", "fails"]
+
+
+async def test_a_client_has_as_long_to_answer_as_the_operator_wants() -> None:
+    """Multi Round-Trip Requests, "Server Requirements (Basic Workflow)"."""
+    for seconds, last in (("0.000001", -32602), ("60", None)):
+        async with child("tests.servers.inquisitive:server", MCPFLEET_STATE_TTL_SECONDS=seconds) as serving:
+            able: Json = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"roots": {}}}}
+            params: Json = {"name": "where", "arguments": {}, **able}
+            await serving.request("tools/call", params, as_id=1, date=wire.MODERN)
+            asked = (await serving.answer(1))["result"]
+            params["inputResponses"] = {key: {"roots": []} for key in asked["inputRequests"]}
+            params["requestState"] = asked["requestState"]
+            await serving.request("tools/call", params, as_id=2, date=wire.MODERN)
+            assert (await serving.answer(2)).get("error", {}).get("code") == last
 
 
 @both_eras
@@ -236,6 +275,38 @@ async def test_a_batch_is_answered_where_the_revision_has_batches() -> None:
                 assert answer["error"]["code"] == INVALID_REQUEST
 
 
+async def test_a_ping_is_answered_before_the_handshake_and_after_it() -> None:
+    """Ping, "Behavior Requirements"; Lifecycle, "Initialization": pings alone may come first."""
+    async with child() as serving:
+        for as_id in (0, "ping"):
+            await serving.send({"jsonrpc": "2.0", "id": as_id, "method": "ping"})
+            assert await serving.message() == {"jsonrpc": "2.0", "id": as_id, "result": {}}
+            await serving.shake_hands(wire.LATEST_HANDSHAKE)
+
+
+async def test_what_one_request_says_of_its_sender_is_not_known_to_the_next() -> None:
+    """Overview 2026-07-28, "Statelessness": nothing is inferred from what came before on the connection."""
+    able: Json = {
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+        "io.modelcontextprotocol/logLevel": "debug",
+    }
+    async with child("tests.servers.inquisitive:server") as serving:
+        params: Json = {"name": "greet", "arguments": {}}
+        await serving.request("tools/call", {**params, "_meta": able}, as_id=1, date=wire.MODERN)
+        assert (await serving.answer(1))["result"]["resultType"] == "input_required"
+        await serving.request("tools/call", params, as_id=2, date=wire.MODERN)
+        assert (await serving.answer(2))["error"]["code"] == -32021
+        await serving.send({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params})
+        assert (await serving.answer(3))["error"]["code"] == INVALID_PARAMS
+    async with child() as serving:
+        for meta, told in ((able, 2), ({}, 0)):
+            params = {"name": "count", "arguments": {"n": 2}, "_meta": meta}
+            await serving.request("tools/call", params, as_id="c", date=wire.MODERN)
+            before = len(serving.lines)
+            await serving.answer("c")
+            assert len(serving.lines) - before - 1 == told
+
+
 async def test_a_second_handshake_ends_what_the_first_began() -> None:
     async with child() as serving:
         date = wire.LATEST_HANDSHAKE
@@ -337,7 +408,11 @@ async def test_a_client_that_reads_no_more_is_left() -> None:
 
 @pytest.mark.parametrize(
     ("target", "environ", "words"),
-    [("nowhere:server", {}, "No module named 'nowhere'"), (None, {"MCPFLEET_MAX_LINE_BYTES": "0"}, "MAX_LINE_BYTES")],
+    [
+        ("nowhere:server", {}, "No module named 'nowhere'"),
+        (None, {"MCPFLEET_MAX_LINE_BYTES": "0"}, "MAX_LINE_BYTES"),
+        (None, {"MCPFLEET_HANDSHAKE_VERSION": wire.MODERN}, "HANDSHAKE_VERSION"),
+    ],
 )
 def test_what_cannot_be_served_is_told_in_one_line(target: str | None, environ: dict[str, str], words: str) -> None:
     command = python(*COMMAND, *([] if target is None else [target]))

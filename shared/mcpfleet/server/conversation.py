@@ -11,6 +11,7 @@ from typing import Any, Final
 from mcpfleet.protocol.headers import NO_HEADERS
 from mcpfleet.protocol.inbound import (
     Accepted,
+    EarlyPing,
     Initialize,
     LegacyEnd,
     LegacyPost,
@@ -32,6 +33,7 @@ from mcpfleet.protocol.jsonrpc import (
     decode,
     encode_failure,
     encode_notification,
+    encode_reply,
     is_id,
 )
 from mcpfleet.protocol.messages.notifications import Cancelled
@@ -72,6 +74,8 @@ class Conversation:
         match asked:
             case Rejected():
                 await self._write(asked.body())
+            case EarlyPing():
+                await self._write(encode_reply(asked.id, {}))
             case Initialize():
                 await self._begin(asked)
             case ModernRequest():

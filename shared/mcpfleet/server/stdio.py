@@ -7,14 +7,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import replace
 from types import FrameType
 from typing import Final
 
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.protocol.inbound import invalid_request
 from mcpfleet.protocol.lines import Lines, LineTooLong
-from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.conversation import Conversation
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.pipes import Input, Output, Pipes
@@ -31,14 +29,14 @@ POLICY: Final = Policy(drain=GRACE_SECONDS, stream_after=0.02, max_sessions=None
 log = logging.getLogger("mcpfleet.stdio")
 
 
-def run(server: Server, pipes: Pipes, *, max_line: int | None, handshake: Revision | None = None) -> int:
+def run(server: Server, pipes: Pipes, *, max_line: int | None, policy: Policy = POLICY) -> int:
     """Serve until the client closes its end or a signal comes; return the exit code, 1 if the client broke the rules.
 
     The process ends within a few seconds then, also if a tool blocks the event loop or a thread for ever. For the main
-    thread only. `max_line` is in bytes; `handshake` is the only revision to agree on, if there is one.
+    thread only. `max_line` is in bytes; a `policy` of one's own is `POLICY` with other values where that makes sense.
     """
     with asyncio.Runner() as runner:
-        return runner.run(_serve(server, pipes, max_line, replace(POLICY, handshake=handshake)))
+        return runner.run(_serve(server, pipes, max_line, policy))
 
 
 async def _serve(server: Server, pipes: Pipes, max_line: int | None, policy: Policy) -> int:

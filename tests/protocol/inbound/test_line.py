@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcpfleet.protocol.inbound import Initialize, LegacyPost, ModernRequest, Rejected, classify_line
+from mcpfleet.protocol.inbound import EarlyPing, Initialize, LegacyPost, ModernRequest, Rejected, classify_line
 from mcpfleet.protocol.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -71,6 +71,13 @@ def test_a_request_of_no_era_is_refused_as_one_without_a_version() -> None:
     """Overview, section "_meta": a request that lacks a required field is -32602."""
     rejected = refused(Request(7, "tools/list"))
     assert (rejected.code, rejected.id) == (INVALID_PARAMS, 7)
+
+
+def test_a_ping_may_come_before_the_handshake_and_is_of_the_session_after_it() -> None:
+    """Lifecycle, "Initialization": no requests but pings before the response to the handshake."""
+    ping = Request(7, "ping")
+    assert classify_line(ping, None) == EarlyPing(7)
+    assert classify_line(ping, "s") == LegacyPost("s", None, ping)
 
 
 def test_a_batch_before_the_handshake_is_refused() -> None:

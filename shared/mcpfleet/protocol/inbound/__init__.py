@@ -2,6 +2,7 @@
 
 from mcpfleet.protocol.inbound.arrivals import (
     Accepted,
+    EarlyPing,
     Initialize,
     LegacyEnd,
     LegacyPost,
@@ -24,6 +25,7 @@ __all__ = [
     "DEFAULT_LIMITS",
     "HTTP_STATUS",
     "Accepted",
+    "EarlyPing",
     "Initialize",
     "LegacyEnd",
     "LegacyPost",

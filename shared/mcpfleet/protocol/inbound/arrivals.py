@@ -70,6 +70,12 @@ class Initialize(Struct, frozen=True):
         return capabilities
 
 
+class EarlyPing(Struct, frozen=True):
+    """A ping before the handshake, on a connection that will be its session ("Lifecycle", section "Initialization")."""
+
+    id: RequestId
+
+
 class LegacyPost(Struct, frozen=True):
     """One body of a session, which may not exist; `header_revision` is None when the client did not name one."""
 

@@ -36,6 +36,29 @@ def stateless(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactor
             yield fleet
 
 
+@pytest.fixture(scope="module")
+def asking_json_only(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Two processes that answer with JSON, and whose tools would ask."""
+    with fresh_namespace(redis_server) as namespace:
+        settings = {"JSON_RESPONSE": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
+        with Fleet(tmp_path_factory.mktemp("asking-json-only"), 2, settings, ASKING) as fleet:
+            yield fleet
+
+
+@pytest.fixture(scope="module")
+def asking_stateless(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Two processes without sessions, whose tools would ask."""
+    with fresh_namespace(redis_server) as namespace:
+        settings = {"STATELESS": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
+        with Fleet(tmp_path_factory.mktemp("asking-stateless"), 2, settings, ASKING) as fleet:
+            yield fleet
+
+
+ASKING = "tests.servers.inquisitive:server"
+ABLE: wire.Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+QUESTIONS = ("greet", "where", "pay", "ping_back", "both")
+"""Tools that ask in every way there is."""
+
 both_eras = pytest.mark.parametrize("date", [wire.LATEST_HANDSHAKE, MODERN])
 
 
@@ -62,6 +85,39 @@ async def test_json_only_leaves_the_sessions_own_stream(json_only: Fleet) -> Non
         assert stream.status == 200
         assert (event := await stream.event()) is not None
         assert event.id
+
+
+async def test_json_only_questions_fail_at_once_where_they_would_be_requests(asking_json_only: Fleet) -> None:
+    """A tool may go on without an answer, and a handler of rounds has nobody who could ask for it."""
+    async with connected(asking_json_only.url, wire.LATEST_HANDSHAKE, capabilities=ABLE) as client:
+        for tool in QUESTIONS:
+            answer = await client.call(tool)
+            assert (answer.headers["content-type"], answer.messages) == ("application/json", [answer.reply])
+            assert answer.result["isError"]
+            assert "cannot be asked anything" in answer.result["content"][0]["text"]
+        assert (await client.call("patient")).text == "went on: CannotAsk"
+        assert "cannot be asked anything" in (await client.call("by_hand")).error["message"]
+    async with connected(asking_json_only.url, MODERN, capabilities=ABLE) as client:
+        assert (await client.call("greet")).result["resultType"] == "input_required"
+
+
+async def test_without_sessions_questions_fail_at_once_and_say_why(asking_stateless: Fleet) -> None:
+    """Whatever the client has declared is forgotten by then, and so is not held against it."""
+    async with Client(asking_stateless.url, wire.LATEST_HANDSHAKE, capabilities=ABLE) as client:
+        await handshake(client)
+        for tool in QUESTIONS:
+            answer = await client.call(tool)
+            assert answer.messages == [answer.reply]
+            assert answer.result["content"][0]["text"] == "Without sessions, a client cannot be asked anything."
+        assert (await client.call("patient")).text == "went on: CannotAsk"
+        for method, params in (
+            ("tools/call", {"name": "by_hand"}),
+            ("tools/call", {"name": "connect"}),
+            ("prompts/get", {"name": "about"}),
+            ("resources/read", {"uri": "secret://x"}),
+        ):
+            error = (await client.request(method, params)).error
+            assert (error["code"], error["message"]) == (-32603, "Without sessions, a client cannot be asked anything.")
 
 
 async def test_a_cancel_still_reaches_a_call_that_is_answered_with_json(json_only: Fleet) -> None:

@@ -4,14 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcpfleet.errors import AnswerRefused, CannotAsk, MissingCapability, ProtocolError
+from mcpfleet.errors import AnswerRefused, CannotAsk, ProtocolError
 from mcpfleet.protocol.forms import Unshowable
 from mcpfleet.protocol.jsonrpc import INVALID_PARAMS
 from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.elicitation import Action, ElicitForm, ElicitResult, ElicitUrl
 from mcpfleet.protocol.messages.roots import ListRoots, ListRootsResult, Root
 from mcpfleet.protocol.messages.sampling import CreateMessage, CreateMessageResult, SamplingMessage
-from mcpfleet.protocol.questions import Kind, NoAnswer, Question, missing, read, written
+from mcpfleet.protocol.questions import Kind, NoAnswer, Question, read, written
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.elicitation import Elicited, form_of
 from mcpfleet.server.outlet import Outlet
@@ -65,9 +65,8 @@ class Asking:
 
     async def _ask(self, question: Question, kind: type[Kind], timeout: float | None) -> Kind:
         revision = self._caller.revision
-        lacking = missing(question, self._caller.capabilities, revision)
-        if lacking:
-            raise MissingCapability(lacking)
+        if (why := self._caller.unaskable(question)) is not None:
+            raise why
         try:
             method, params = written(question, revision)
         except Unshowable as error:

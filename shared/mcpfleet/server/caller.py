@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpfleet.errors import CannotAsk, MissingCapability
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.jsonrpc import RequestId
+from mcpfleet.protocol.questions import Question, missing
 from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.auth import Principal
 
@@ -29,9 +31,18 @@ class Caller:
     """What the client answers in this round, by key, as it came."""
     request_state: str | None = None
     """What the handler wanted to find again in this round."""
+    reachable: bool = True
+    """False without sessions: nothing is known of the client, and it has no way to answer."""
 
     @property
     def progress_token(self) -> RequestId | None:
         """The token for progress notifications, if the client sent a valid one (`0` and `""` are valid)."""
         token = self.meta.get("progressToken")
         return token if isinstance(token, str) or type(token) is int else None
+
+    def unaskable(self, question: Question) -> MissingCapability | CannotAsk | None:
+        """Why its client cannot be asked this; None if it can."""
+        if not self.reachable:
+            return CannotAsk("Without sessions, a client cannot be asked anything.")
+        lacking = missing(question, self.capabilities, self.revision)
+        return MissingCapability(lacking) if lacking else None

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfleet.errors import ArgumentsRefused, ProtocolError, ToolError
+from mcpfleet.errors import ProtocolError, ToolError
 from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult
@@ -105,11 +105,8 @@ class Dispatcher:
             if self._switches is not None and not await self._switches.ready(fresh=request.method in LISTS):
                 return STORE_AWAY
             return await method.handler(request.params, context)
-        except ProtocolError as error:
-            return Refusal(error.code, error.message, error.data)
-        except ToolError as error:
-            code = INVALID_PARAMS if isinstance(error, ArgumentsRefused) else INTERNAL_ERROR
-            return Refusal(code, str(error))
+        except (ProtocolError, ToolError) as error:
+            return Refusal.because(error)
         except BaseException as error:  # the boundary: what is ours is logged, and no words for the peer
             if not _is_ours(error):
                 context.cancel(reason_of(error))

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR
+from mcpfleet.errors import ArgumentsRefused, ProtocolError, ToolError
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from mcpfleet.protocol.questions import InputRequiredResult
 from mcpfleet.protocol.wire import CacheHint, Result
 
@@ -29,6 +30,13 @@ class Refusal:
     code: int
     message: str
     data: Any = None
+
+    @classmethod
+    def because(cls, error: ProtocolError | ToolError) -> "Refusal":
+        """The error that an exception with public words stands for."""
+        if isinstance(error, ProtocolError):
+            return cls(error.code, error.message, error.data)
+        return cls(INVALID_PARAMS if isinstance(error, ArgumentsRefused) else INTERNAL_ERROR, str(error))
 
 
 Outcome = Success | Refusal

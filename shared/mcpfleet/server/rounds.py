@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mcpfleet.errors import MissingCapability, ProtocolError
+from mcpfleet.errors import ProtocolError
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Request
-from mcpfleet.protocol.questions import InputRequiredResult, missing, written
+from mcpfleet.protocol.questions import InputRequiredResult, written
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.choice import Serving
 from mcpfleet.server.outcome import STOPPED, Outcome, Refusal, Success
@@ -52,7 +52,7 @@ class Rounds:
         try:
             memory, given = await self._told(request, caller)
         except ProtocolError as error:
-            return Refusal(error.code, error.message, error.data)
+            return Refusal.because(error)
         if given or memory.state is not None:
             caller = replace(caller, input_responses=given, request_state=memory.state)
         round_ = Round(outlet, memory, given, patience=self.policy.replay_within)
@@ -95,10 +95,8 @@ class Rounds:
         """What a handler that speaks of rounds itself wants asked, if the client can be asked that."""
         requests: Requests = {}
         for key, question in wanted.input_requests.items():
-            lacking = missing(question, caller.capabilities, caller.revision)
-            if lacking:
-                error = MissingCapability(lacking)
-                return Refusal(error.code, error.message, error.data)
+            if (why := caller.unaskable(question)) is not None:
+                return Refusal.because(why)
             method, params = written(question, caller.revision)
             requests[key] = {"method": method, "params": params}
         return await self._ask(request, caller, round_, requests, replace(round_.outcome, state=wanted.request_state))

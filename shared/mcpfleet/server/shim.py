@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcpfleet.backplane.backoff import Backoff
-from mcpfleet.errors import MissingCapability, QuestionFailed
+from mcpfleet.errors import QuestionFailed
 from mcpfleet.protocol.forms import Unshowable
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request
-from mcpfleet.protocol.questions import InputRequiredResult, missing, written
+from mcpfleet.protocol.questions import InputRequiredResult, written
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.choice import Serving
 from mcpfleet.server.outcome import Outcome, Refusal, Success
@@ -48,10 +48,8 @@ async def _answers(wanted: InputRequiredResult, caller: Caller, outlet: Outlet) 
     """The client's results, by the handler's keys; whether all can be asked is known before anything is sent."""
     requests = {}
     for key, question in wanted.input_requests.items():
-        lacking = missing(question, caller.capabilities, caller.revision)
-        if lacking:
-            error = MissingCapability(lacking)
-            return Refusal(error.code, error.message, error.data)
+        if (why := caller.unaskable(question)) is not None:
+            return Refusal.because(why)
         try:
             requests[key] = written(question, caller.revision)
         except Unshowable as unshowable:

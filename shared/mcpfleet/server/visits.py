@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mcpfleet.errors import MissingCapability, ProtocolError
+from mcpfleet.errors import ProtocolError
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, URL_ELICITATION_REQUIRED
 from mcpfleet.protocol.messages.elicitation import ElicitUrl
-from mcpfleet.protocol.questions import InputRequiredResult, missing
+from mcpfleet.protocol.questions import InputRequiredResult
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 
@@ -51,10 +51,8 @@ def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome
         correlation = secrets.token_hex(8)
         log.error("an error %d names no pages: %s; correlation id %s", outcome.code, fault, correlation)
         return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
-    lacking = missing(pages[0], caller.capabilities, caller.revision)
-    if lacking:
-        error = MissingCapability(lacking)
-        return Refusal(error.code, error.message, error.data)
+    if (why := caller.unaskable(pages[0])) is not None:
+        return Refusal.because(why)
     if caller.revision.server_requests:
         return outcome
     keyed = {_key(page): page for page in pages}

@@ -96,6 +96,7 @@ class Stateless:
             log_level=None,
             request_id=request.id,
             meta=request.params.get("_meta", {}),
+            reachable=False,
         )
         outcome = await self._modern.outcome(request, caller, outlet)
         if outcome is STORE_AWAY and not isinstance(outlet, Silent):  # one of a batch is refused by itself

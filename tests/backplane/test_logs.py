@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mcpfleet.backplane.base import ANYTHING, EMPTY, READ_BYTES, Entry, Position, mint
+from mcpfleet.backplane.base import ANYTHING, EMPTY, READ_BYTES, REMEMBERED, Entry, Position, mint
 from mcpfleet.backplane.faults import Doubtful, Fate, interleavings
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.errors import InDoubt, LogGap, LogGone, LogMoved
@@ -235,6 +235,35 @@ async def test_a_late_original_after_anothers_append_changes_nothing(pair: Pair)
     await pair.there.append(LOG, b"y", ttl=60, keep=9, expect=start)
     await doubtful.deliver()
     assert data(await pair.there.read(LOG, after=start)) == [b"y"]
+
+
+async def test_where_many_write_the_same_append_after_others_is_the_same_entry(pair: Pair) -> None:
+    """Who expects nothing is refused nothing, so only the mark can tell."""
+    start = await pair.here.open(LOG, ttl=60)
+    mark = mint()
+    first = await pair.here.append(LOG, b"x", ttl=60, keep=1, mark=mark)
+    for number in range(REMEMBERED - 1):
+        end = await pair.there.append(LOG, b"%d" % number, ttl=60, keep=1)
+        assert await pair.here.append(LOG, b"x", ttl=60, keep=1, mark=mark) == first
+    assert await pair.here.open(LOG, ttl=60) == end
+    assert end.offset == start.offset + REMEMBERED
+    await pair.there.append(LOG, b"one more than are remembered", ttl=60, keep=1)
+    assert (await pair.here.append(LOG, b"x", ttl=60, keep=1, mark=mark)).offset == end.offset + 2
+
+
+@pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
+async def test_where_many_write_an_append_in_doubt_is_one_entry_whoever_comes_between(pair: Pair, fate: Fate) -> None:
+    doubtful = Doubtful([fate])
+    view = doubtful.view(pair.here)
+    start = await pair.here.open(LOG, ttl=60)
+    mark = mint()
+    with pytest.raises(InDoubt):
+        await view.append(LOG, b"x", ttl=60, keep=9, mark=mark)
+    await pair.there.append(LOG, b"y", ttl=60, keep=9)
+    await view.append(LOG, b"x", ttl=60, keep=9, mark=mark)
+    await pair.there.append(LOG, b"z", ttl=60, keep=9)
+    await doubtful.deliver()
+    assert sorted(data(await pair.there.read(LOG, after=start))) == [b"x", b"y", b"z"]
 
 
 async def test_the_birth_mark_is_no_append_that_happened(pair: Pair) -> None:

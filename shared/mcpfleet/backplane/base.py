@@ -30,6 +30,8 @@ MAX_NAME: Final = 512
 MAX_OFFSET: Final = 10**15 - 1
 MAX_TTL: Final = 10 * 366 * 86_400
 MAX_ENTRY_BYTES: Final = 32 * 1024 * 1024
+REMEMBERED: Final = 64
+"""So many of the last appends of a log that expected ANYTHING are known again by their marks."""
 READ_BYTES: Final = 1024 * 1024
 """A `read` ends with the entry that reaches this many bytes. Fewer bytes and fewer entries than `limit` mean that the
 end of the log was reached, so a follower needs no second read to know it."""
@@ -210,8 +212,9 @@ class Backplane(Protocol):
         """Add one entry at the end, keep the newest `keep` entries for `ttl` seconds, and ring the log's bell.
 
         `expect` is ANYTHING, EMPTY (no entry was ever appended) or the exact end; else `LogMoved`, and nothing
-        changed. An absent log raises `LogGone`; this verb never creates one. The mark that is at the end already
-        means that this very append happened: its position is returned and nothing is added.
+        changed. An absent log raises `LogGone`; this verb never creates one. The mark that is at the end already,
+        or, with ANYTHING, that of one of the last `REMEMBERED` such appends, means that this very append
+        happened: its position is returned and nothing is added.
         """
         ...
 

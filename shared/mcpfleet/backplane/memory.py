@@ -8,6 +8,7 @@ is swept by later writes, so the store holds at most about twice what is alive; 
 import asyncio
 import copy
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from mcpfleet.backplane.base import (
     ANYTHING,
     EMPTY,
     READ_BYTES,
+    REMEMBERED,
     Bell,
     CellExpectation,
     Entry,
@@ -49,6 +51,8 @@ class _Log:
     end: Position
     deadline: float
     entries: dict[int, Entry] = field(default_factory=dict)
+    recent: deque[Position] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    """Where the last appends are that expected ANYTHING."""
 
     def add(self, data: bytes, mark: str, keep: int) -> None:
         self.end = Position(self.end.offset + 1, mark)
@@ -275,9 +279,15 @@ class MemoryBackplane:
             raise LogGone(log)
         if found.end.offset and found.end.mark == mark:
             return found.end
+        if expect is ANYTHING:
+            for before in found.recent:
+                if before.mark == mark:
+                    return before
         if (expect is EMPTY and found.end.offset) or (isinstance(expect, Position) and expect != found.end):
             raise LogMoved(str(found.end))
         found.add(data, mark, keep)
+        if expect is ANYTHING:
+            found.recent.append(found.end)
         found.deadline = self.store.deadline(ttl_ms)
         self.store.bells.ring(log)
         return found.end

@@ -8,9 +8,10 @@ import pytest
 
 from mcpfleet import Cancelled, Principal
 from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.messages.notifications import LOG_LEVELS, LogLevel
 from mcpfleet.protocol.revisions import LATEST, REVISIONS, Revision
 from mcpfleet.server.caller import Caller
-from mcpfleet.server.context import SEVERITIES, Context, LogLevel
+from mcpfleet.server.context import Context
 from mcpfleet.server.outlet import Silent
 
 
@@ -107,12 +108,12 @@ async def test_a_message_goes_with_progress_where_the_revision_has_one(heard: He
     }
 
 
-@pytest.mark.parametrize("wanted", SEVERITIES)
+@pytest.mark.parametrize("wanted", LOG_LEVELS)
 async def test_messages_are_sent_from_the_level_that_the_client_wants_on(heard: Heard, wanted: str) -> None:
     ctx = context(heard, level=wanted)
     for level in get_args(LogLevel):
         await ctx.log(level, level)
-    assert [params["level"] for _, params in heard.said] == list(SEVERITIES)[SEVERITIES[wanted] :]
+    assert [params["level"] for _, params in heard.said] == [*LOG_LEVELS[LOG_LEVELS.index(wanted) :]]
 
 
 async def test_a_client_that_asked_for_no_messages_gets_none(heard: Heard) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Literal
 
 from mcpfleet import Cancelled, Context, Server, apps, tracecontext
 
@@ -70,3 +71,24 @@ def toil(tag: str, ctx: Context) -> None:
     except Cancelled as error:
         journal_entries.append(f"cancelled {tag}: {error.reason or ''}")
         raise
+
+
+@server.tool
+async def broadcast(level: Literal["debug", "warning", "error"], words: str, ctx: Context, mine: bool = False) -> None:
+    """Log something that belongs to no request, for all sessions or those of the caller."""
+    await ctx.fleet.log(level, {"words": words}, logger="fleet", only_for=ctx.principal if mine else None)
+
+
+@server.tool
+async def visited(page: str, ctx: Context, session: str | None = None) -> None:
+    """Tell a session, or the caller while its call runs, that its user has done what a page was for."""
+    if session is None:
+        await ctx.complete_elicitation(page)
+    else:
+        await ctx.fleet.complete_elicitation(page, session)
+
+
+@server.tool
+async def aside(words: str, ctx: Context) -> None:
+    """Log something on the way."""
+    await ctx.log("error", {"words": words}, logger="call")

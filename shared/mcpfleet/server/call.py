@@ -19,10 +19,11 @@ from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.errors import CannotAsk, LogGone, NotAnswered, TooLarge, Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, encode_failure, encode_notification
-from mcpfleet.server import cancellation
+from mcpfleet.server import cancellation, topics
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.cancellation import Cancellations
 from mcpfleet.server.delivery import server_stopped
+from mcpfleet.server.events import Change, Events
 from mcpfleet.server.exchange import Exchange, Record
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
@@ -34,6 +35,7 @@ from mcpfleet.server.streams import CallEnded, CallStream
 
 log = logging.getLogger("mcpfleet.call")
 
+ELICITATION_COMPLETE: Final = "notifications/elicitation/complete"
 REGISTER_AFTER: Final = 0.02
 """How many seconds a call may run before cancels of its id can name it: most are over by then, and cost no command."""
 
@@ -49,6 +51,7 @@ class Means:
     rounds: Rounds
     replies: Replies
     questions: Questions
+    events: Events
 
 
 class Call:
@@ -109,12 +112,24 @@ class Call:
         return self._parting
 
     async def notify(self, method: str, params: Mapping[str, Any], *, newest_of: str | None = None) -> None:
-        """Append one notification to the call's stream, which is opened for the first."""
+        """Append one notification to the call's stream, which is opened for the first.
+
+        Without a stream, what its session is told all the same goes to the session's own.
+        """
+        if not self._may_stream:
+            await self._tell_session(method, params)
+            return
         body = encode_notification(method, params)
         await self._switch()
         if self.stream is not None:
             with suppress(CallEnded, Unavailable):  # the call has ended, so its handler has, or is being cancelled
                 await self.stream.write(body, coalesce=newest_of)
+
+    async def _tell_session(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == ELICITATION_COMPLETE:
+            with suppress(Unavailable):  # it is a hint: the client may look for itself
+                change = Change(topics.COMPLETED, params["elicitationId"], session=self._session.id)
+                await self._means.events.publish(change)
 
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
         """Ask the client on the call's stream, which is opened for it."""

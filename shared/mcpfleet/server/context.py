@@ -5,18 +5,20 @@ import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from mcpfleet.errors import Cancelled, ProtocolError
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, RequestId
 from mcpfleet.protocol.messages.elicitation import Action
+from mcpfleet.protocol.messages.notifications import LogLevel, LogMessage
 from mcpfleet.protocol.messages.roots import Root
 from mcpfleet.protocol.messages.sampling import CreateMessageResult, ModelPreferences, ToolChoice
 from mcpfleet.protocol.messages.tools import Tool
 from mcpfleet.protocol.questions import Kind, NoAnswer, read
 from mcpfleet.protocol.revisions import Era
+from mcpfleet.server import loglevels
 from mcpfleet.server.asking import Asking, Turn
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
@@ -26,14 +28,6 @@ from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.shapes import to_json
 
 T = TypeVar("T")
-
-LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-
-SEVERITIES: Final[Mapping[str, int]] = {
-    level: severity
-    for severity, level in enumerate(("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"))
-}
-"""The levels of RFC 5424, least severe first (MCP: server/utilities/logging)."""
 
 
 class Context:
@@ -186,15 +180,9 @@ class Context:
 
         Raises `ValueError` for an unknown level, and for `data` that is to be sent and has no JSON form.
         """
-        if level not in SEVERITIES:
-            raise ValueError(f"unknown log level {level!r}: one of {', '.join(SEVERITIES)}")
-        wanted = self._caller.log_level
-        if wanted is None or self._closed or SEVERITIES[level] < SEVERITIES[wanted]:
-            return
-        params: dict[str, Any] = {"level": level, "data": data}
-        if logger is not None:
-            params["logger"] = logger
-        await self._outlet.notify("notifications/message", params)
+        params = loglevels.message(level, data, logger)
+        if loglevels.wants(self._caller.log_level, level) and not self._closed:
+            await self._outlet.notify(LogMessage.METHOD, params)
 
     @overload
     async def elicit(
@@ -226,7 +214,10 @@ class Context:
         return await self._asking.visit(message, url, elicitation_id or secrets.token_hex(16), timeout)
 
     async def complete_elicitation(self, elicitation_id: str) -> None:
-        """Tell the client that what the user was sent to a page for is done; nothing where its revision has no such."""
+        """Tell the client that what the user was sent to a page for is done; nothing where its revision has no such.
+
+        Once the request has ended, that is `Fleet.complete_elicitation`.
+        """
         if self._caller.revision.elicitation_complete and not self._closed:
             await self._outlet.notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})
 

@@ -46,6 +46,7 @@ from mcpfleet.server.events import Events
 from mcpfleet.server.feed import Feed
 from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.lifespan import Lived
+from mcpfleet.server.loglevels import LogLevels
 from mcpfleet.server.outcome import STORE_AWAY, Refusal
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer
 from mcpfleet.server.policy import Policy
@@ -98,11 +99,12 @@ class Engine:
         signals = Signals(process, sessions)
         cancellations = Cancellations(process, signals)
         questions = Questions(process)
-        self._calls = Calls(Means(process, sessions, signals, cancellations, rounds, replies, questions))
+        self._calls = Calls(Means(process, sessions, signals, cancellations, rounds, replies, questions, self._events))
         subscriptions = Subscriptions(process, self._events)
+        levels = LogLevels(sessions, self._events)
         subscribing = Subscribing(server, subscriptions)
-        requests = Requests(process, sessions, signals, subscribing, self._calls, replies)
-        standalone = Standalone(server, process, sessions, signals, subscriptions, self._feed)
+        requests = Requests(process, signals, levels, subscribing, self._calls, replies)
+        standalone = Standalone(server, process, sessions, signals, subscriptions, levels, self._feed)
         self._legacy = Legacy(
             server, sessions, cancellations, requests, standalone, replies, questions, self._policy.handshake
         )

@@ -24,6 +24,8 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str = ""
     owner: tuple[str, str, str] | None = None
     """The only principal whom it concerns; None: everybody."""
+    session: str | None = None
+    """The only session that it concerns; None: any."""
 
     @property
     def topic(self) -> Topic:

@@ -1,12 +1,15 @@
 """What a user tells the whole fleet, from within a request or from outside."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
+from mcpfleet.protocol import jsontext
+from mcpfleet.protocol.messages.notifications import LogLevel
 from mcpfleet.protocol.messages.subscriptions import MAX_URI, is_watchable
+from mcpfleet.server import loglevels
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.events import Change
-from mcpfleet.server.topics import PROMPTS, RESOURCE, RESOURCES, TOOLS, Topic
+from mcpfleet.server.topics import COMPLETED, LOGGED, PROMPTS, RESOURCE, RESOURCES, TOOLS, Topic
 
 Kind = Literal["tool", "prompt", "resource", "template"]
 """What can be disabled."""
@@ -53,6 +56,26 @@ class Fleet:
         if not is_watchable(uri):
             raise ValueError(f"{uri[:128]!r} is no absolute URI of at most {MAX_URI} characters")
         await self._changed(Topic(RESOURCE, uri), only_for)
+
+    async def log(
+        self, level: LogLevel, data: Any, *, logger: str | None = None, only_for: Principal | None = None
+    ) -> None:
+        """Send a log message that belongs to no request (MCP: server/utilities/logging).
+
+        Sessions that asked for messages of this severity get it, on their own streams; in the modern era every log
+        message belongs to a request. Raises `ValueError` for an unknown level, and for `data` without a JSON form.
+        """
+        params = jsontext.dumps(loglevels.message(level, data, logger)).decode()
+        await self._changed(Topic(LOGGED, params), only_for)
+
+    async def complete_elicitation(self, elicitation_id: str, session_id: str | None) -> None:
+        """Tell a session that what its user was sent to a page for is done, as the page's own handler will know.
+
+        `session_id` is the `Context.session_id` of the request that sent the user there. Nothing happens where it is
+        None, or the session's revision has no such notification.
+        """
+        if session_id is not None:
+            await self.publish(Change(COMPLETED, elicitation_id, session=session_id))
 
     async def disable(self, kind: Kind, name: str) -> None:
         """Let every process serve as if this tool, prompt, resource or template were not there, until it is enabled.

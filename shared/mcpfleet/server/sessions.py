@@ -153,6 +153,11 @@ class Sessions:
             await self._renew(session)
         return session
 
+    async def record(self, session_id: str) -> Record | None:
+        """What the session's cell holds now; None if it has ended."""
+        raw = await self._backplane.get(cell_of(session_id))
+        return None if raw is None else unpack(Record, raw)
+
     async def update(self, session: Session, change: Callable[[Record], Record]) -> bool:
         """Change the record by compare-and-set; False if the session has ended, `Unavailable` under contention.
 

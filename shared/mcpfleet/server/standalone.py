@@ -19,6 +19,7 @@ from mcpfleet.server.auth import Principal
 from mcpfleet.server.eventids import StandalonePlace
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.feed import Feed
+from mcpfleet.server.loglevels import LogLevels
 from mcpfleet.server.peer import Peer
 from mcpfleet.server.permission import permitted
 from mcpfleet.server.process import Process
@@ -49,10 +50,12 @@ class Standalone:
         sessions: Sessions,
         signals: Signals,
         subscriptions: Subscriptions,
+        levels: LogLevels,
         feed: Feed,
     ) -> None:
         self._server = server
         self._subscriptions = subscriptions
+        self._levels = levels
         self._process = process
         self._backplane = process.backplane
         self._idle = process.policy.session_idle
@@ -107,7 +110,7 @@ class Standalone:
             after = StandalonePlace(holder.stream, *born)
         elif after is None:
             after = StandalonePlace(holder.stream, session.position, events)
-        interest = Interest(session, lists, self._subscriptions)
+        interest = Interest(session, lists, self._subscriptions, self._levels)
         await interest.refresh()  # after the position was taken: a later change is announced there
         return StandaloneReader(
             self._process, self._feed, session, interest, holder, peer, entered=entered, after=after, doubts=doubts

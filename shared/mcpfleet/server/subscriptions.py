@@ -16,8 +16,11 @@ from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.backplane.base import ABSENT, CellExpectation
 from mcpfleet.backplane.stored import pack, unpack
 from mcpfleet.errors import InDoubt, TooLarge, Unavailable
+from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.messages.subscriptions import MAX_WATCHED
+from mcpfleet.server import loglevels, topics
 from mcpfleet.server.events import Change, Events
+from mcpfleet.server.loglevels import LEVEL, LogLevels
 from mcpfleet.server.process import Process
 from mcpfleet.server.sessions import UPDATE_TRIES, Session, subscriptions_of
 from mcpfleet.server.topics import RESOURCE, Topic
@@ -81,13 +84,18 @@ class Subscriptions:
 
 
 class Interest:
-    """What one stream of a session tells of: lists, as long as it is open, and what the session watches now."""
+    """What one stream of a session tells of: lists, as long as it is open, what the session watches now, and log
+    messages as severe as it asks for now."""
 
-    def __init__(self, session: Session, lists: frozenset[Topic], subscriptions: Subscriptions) -> None:
+    def __init__(
+        self, session: Session, lists: frozenset[Topic], subscriptions: Subscriptions, levels: LogLevels
+    ) -> None:
         self._session = session
         self._lists = lists
         self._subscriptions = subscriptions
+        self._levels = levels
         self._uris: frozenset[str] = frozenset()
+        self._level: str | None = None
 
     @property
     def topics(self) -> Sequence[Topic]:
@@ -95,15 +103,24 @@ class Interest:
         return sorted(self._lists | {Topic(RESOURCE, uri) for uri in self._uris})
 
     async def refresh(self) -> None:
-        """Read again what the session watches; raises `Unavailable`."""
-        self._uris = await self._subscriptions.of(self._session)
+        """Read again what the session asks for; raises `Unavailable`."""
+        self._uris, self._level = await asyncio.gather(
+            self._subscriptions.of(self._session), self._levels.of(self._session)
+        )
 
     def is_changed_by(self, change: Change) -> bool:
-        """Whether what the session watches has changed."""
-        return change.kind == SUBSCRIPTIONS and change.key == self._session.id
+        """Whether what the session asks for has changed."""
+        return change.kind in (SUBSCRIPTIONS, LEVEL) and change.key == self._session.id
 
     def includes(self, change: Change) -> bool:
         """Whether the stream tells of this change."""
-        if not change.concerns(self._session.record.owner):
+        if not change.concerns(self._session.record.owner) or change.session not in (None, self._session.id):
             return False
-        return change.key in self._uris if change.kind == RESOURCE else change.topic in self._lists
+        match change.kind:
+            case topics.RESOURCE:
+                return change.key in self._uris
+            case topics.LOGGED:
+                return loglevels.wants(self._level, jsontext.loads(change.key.encode())["level"])
+            case topics.COMPLETED:
+                return self._session.revision.elicitation_complete
+        return change.topic in self._lists

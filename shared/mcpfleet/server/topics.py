@@ -1,10 +1,12 @@
-"""What can change and be watched: a list, or one thing in it. Each kind is a row that says how clients are told."""
+"""What clients are told of: a list that changed, one thing in it, or a word to sessions. Each kind says how."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.messages.lifecycle import ServerCapabilities
+from mcpfleet.protocol.messages.notifications import LogMessage
 from mcpfleet.protocol.messages.subscriptions import SubscriptionFilter
 
 
@@ -23,6 +25,11 @@ RESOURCE: Final = "resource"
 
 LISTS: Final = (TOOLS, PROMPTS, RESOURCES)
 
+LOGGED: Final = "logged"
+"""The kind of a log message that belongs to no request; the key is its parameters as JSON. Nobody watches it."""
+COMPLETED: Final = "completed"
+"""The kind of an elicitation that is done, which one session is told; the key is its id. Nobody watches it."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
@@ -36,11 +43,14 @@ _TELLINGS: Final[Mapping[str, _Telling]] = {
     PROMPTS.kind: _Telling("notifications/prompts/list_changed"),
     RESOURCES.kind: _Telling("notifications/resources/list_changed"),
     RESOURCE: _Telling("notifications/resources/updated", "uri"),
+    COMPLETED: _Telling("notifications/elicitation/complete", "elicitationId"),
 }
 
 
 def told(topic: Topic) -> tuple[str, dict[str, Any]] | None:
-    """The notification that tells a client of a change: method and parameters; None: this kind is not told."""
+    """The notification that tells a client of a topic: method and parameters; None: this kind is not told."""
+    if topic.kind == LOGGED:
+        return LogMessage.METHOD, jsontext.loads(topic.key.encode())
     telling = _TELLINGS.get(topic.kind)
     if telling is None:
         return None

@@ -5,29 +5,28 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from mcpfleet.backplane.base import Position
 from mcpfleet.errors import Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import refuse_meta
 from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Request
+from mcpfleet.protocol.messages.notifications import LOG_LEVELS
 from mcpfleet.server import eventids
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.call import Call
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.calls import Calls
-from mcpfleet.server.context import SEVERITIES
 from mcpfleet.server.delivery import deliver, not_replayable, unless
 from mcpfleet.server.eras.subscribing import SUBSCRIBE, UNSUBSCRIBE, Subscribing
 from mcpfleet.server.eventids import CallPlace
 from mcpfleet.server.exchange import Exchange, find
+from mcpfleet.server.loglevels import LogLevels
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.peer import EVENT_STREAM, Answer, Peer, refused, whole
 from mcpfleet.server.process import Process
 from mcpfleet.server.reply import Replies
-from mcpfleet.server.sessions import Record, Session, Sessions
+from mcpfleet.server.sessions import Session
 from mcpfleet.server.signals import HungUp, Resumed, Signals
 from mcpfleet.server.streams import CallStream
 
@@ -68,15 +67,15 @@ class Requests:
     def __init__(
         self,
         process: Process,
-        sessions: Sessions,
         signals: Signals,
+        levels: LogLevels,
         subscribing: Subscribing,
         calls: Calls,
         replies: Replies,
     ) -> None:
         self._process = process
         self._subscribing = subscribing
-        self._sessions = sessions
+        self._levels = levels
         self._signals = signals
         self._calls = calls
         self._replies = replies
@@ -177,12 +176,9 @@ class Requests:
 
     async def _with_level(self, request: Request, session: Session) -> Outcome:
         level = request.params.get("level")
-        if not isinstance(level, str) or level not in SEVERITIES:
-            return Refusal(INVALID_PARAMS, f"params.level must be one of {', '.join(SEVERITIES)}")
+        if not isinstance(level, str) or level not in LOG_LEVELS:
+            return Refusal(INVALID_PARAMS, f"params.level must be one of {', '.join(LOG_LEVELS)}")
 
-        def with_level(record: Record) -> Record:
-            return msgspec.structs.replace(record, log_level=level)
-
-        if not await self._sessions.update(session, with_level):
+        if not await self._levels.change(session, level):
             return Refusal(INVALID_REQUEST, "The session has ended")
         return Success({})

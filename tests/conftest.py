@@ -4,7 +4,13 @@ import re
 
 import pytest
 
-pytest_plugins = ["tests.redis_server", "tests.redis_cluster", "tests.redis_sentinel", "tests.fleets"]
+pytest_plugins = [
+    "tests.witness.plugin",
+    "tests.redis_server",
+    "tests.redis_cluster",
+    "tests.redis_sentinel",
+    "tests.fleets",
+]
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
 

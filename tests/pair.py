@@ -17,10 +17,9 @@ OLDEST: Final = "2024-11-05"
 class Pair:
     """A session that is open; `pin` sends a message to the process of that index, otherwise it goes to any."""
 
-    def __init__(self, source: Client, stream: Stream, http: Client) -> None:
+    def __init__(self, stream: Stream, http: Client) -> None:
         self.stream = stream
         self.heard: list[Json] = []
-        self._source = source
         self._http = http
 
     @property
@@ -36,9 +35,7 @@ class Pair:
     async def request(
         self, method: str, params: Json | None = None, *, as_id: RequestId = 1, pin: int | None = None
     ) -> None:
-        """Send one request, which is accepted; from a handshake on, what comes must have the shape of its revision."""
-        if method == "initialize" and params is not None:
-            self._source.date = params.get("protocolVersion", OLDEST)
+        """Send one request, which is accepted."""
         message = {"jsonrpc": "2.0", "id": as_id, "method": method, "params": params or {}}
         answer = await self.post(message, pin=pin)
         assert (answer.status, answer.body) == (202, b""), answer
@@ -100,7 +97,7 @@ async def opened(url: str, *, pin: int | None = None, headers: Mapping[str, str]
         assert first.event == "endpoint"
         assert first.data is not None
         address = urljoin(source.url, first.data.decode())
-        yield Pair(source, stream, await held.enter_async_context(Client(address, OLDEST, {**(headers or {})})))
+        yield Pair(stream, await held.enter_async_context(Client(address, OLDEST, {**(headers or {})})))
 
 
 def _pinned(process: int | None) -> dict[str, str]:

@@ -3,7 +3,7 @@
 The package mcp-types has the shapes of the latest revision of each era; what the older ones lack is a table here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcp_types import methods
@@ -38,11 +38,8 @@ ALLOWED: Final = frozenset({"annotations.title", "result._meta", "params._meta"}
 """What a revision has in this place, although it lacks the member elsewhere."""
 
 
-def check(message: Json, date: str, asked: Iterable[str] = ()) -> None:
-    """Raise an error for a message that the revision does not have.
-
-    `asked` are the methods of the requests that a response may belong to; it must be the response to one of them.
-    """
+def check(message: Json, date: str, asked: str | None = None) -> None:
+    """Raise an error for a message that the revision does not have; `asked` is the method that a result is of."""
     if "method" in message:
         _check_said(message, date)
     elif "error" in message:
@@ -50,7 +47,7 @@ def check(message: Json, date: str, asked: Iterable[str] = ()) -> None:
         JSONRPCError.model_validate({"id": None, **message}, by_name=False, strict=True)
     else:
         JSONRPCResponse.model_validate(message, by_name=False, strict=True)
-        _check_result(message["result"], date, frozenset(asked))
+        _check_result(message["result"], date, asked)
     found = sorted(set(names(message)) & LACKS[date])
     assert not found, f"{date} has no {', '.join(found)}: {message}"
 
@@ -65,22 +62,11 @@ def _check_said(message: Json, date: str) -> None:
         methods.parse_server_notification(method, date, params)
 
 
-def _check_result(result: Any, date: str, asked: frozenset[str]) -> None:
+def _check_result(result: Any, date: str, asked: str | None) -> None:
     """Methods that are not the protocol's own have results of any shape."""
     assert isinstance(result, dict), result
-    date = result["protocolVersion"] if "initialize" in asked else date
-    known = [method for method in asked if (method, date) in methods.SERVER_RESULTS]
-    if not known or len(known) < len(asked):
-        return
-    faults: list[ValueError] = []
-    for method in known:
-        try:
-            methods.validate_server_result(method, date, result)
-        except ValueError as fault:
-            faults.append(fault)
-        else:
-            return
-    raise faults[0]
+    if asked is not None and (asked, date) in methods.SERVER_RESULTS:
+        methods.validate_server_result(asked, date, result)
 
 
 def names(value: Any, around: str = "") -> Iterator[str]:

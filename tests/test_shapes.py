@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from tests.shapes import LACKS, check, names
 
 TEXT = {"type": "text", "text": "x"}
-CALLED = ("tools/call",)
+CALLED = "tools/call"
 DATES = sorted(LACKS)
 MODERN = DATES[-1]
 
@@ -26,7 +26,7 @@ def test_what_a_revision_has_passes(date: str) -> None:
     check({"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "No"}}, date, CALLED)
     check({"jsonrpc": "2.0", "error": {"code": -32700, "message": "What?"}}, date)
     check(said("notifications/progress", progressToken=1, progress=1), date)
-    check(reply(anything=1), date, ("custom/method",))
+    check(reply(anything=1), date, "custom/method")
 
 
 @pytest.mark.parametrize("date", DATES)

@@ -67,13 +67,13 @@ class Conversation:
         """Serve one message; requests go on after this returns, everything else is done by then."""
         message = decode(line)
         if isinstance(message, Malformed):
-            return await self._write(malformed(message).body())
+            return await self.refuse(malformed(message))
         if isinstance(message, Notification) and self._cancels(message):
             return None
         asked = classify_line(message, self._session)
         match asked:
             case Rejected():
-                await self._write(asked.body())
+                await self.refuse(asked)
             case EarlyPing():
                 await self._write(encode_reply(asked.id, {}))
             case Initialize():
@@ -85,6 +85,10 @@ class Conversation:
             case LegacyPost(message=Notification() | Reply() | Failure()):
                 await self._serve(asked)  # what is wrong with it cannot be answered
         return None
+
+    async def refuse(self, why: Rejected) -> None:
+        """Tell the client why something that it sent is not served."""
+        await self._write(why.body())
 
     async def ended(self, *, within: float) -> None:
         """Wait until every request is answered, for so many seconds at most; what still runs then is cancelled."""

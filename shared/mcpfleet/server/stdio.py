@@ -53,7 +53,7 @@ async def _serve(server: Server, pipes: Pipes, max_line: int | None, policy: Pol
             broken = taking.done() and not taking.result()
             if broken:
                 words = f"a message exceeds {max_line} bytes"
-                await output.write(invalid_request("line_too_long", words).body())
+                await conversation.refuse(invalid_request("line_too_long", words))
             _exit_soon()
             taking.cancel()
             told.cancel()

@@ -66,6 +66,19 @@ async def test_a_stream_may_be_cut_again_and_again(fleet: Fleet, date: str) -> N
 
 
 @THREE
+async def test_a_stream_that_is_taken_up_again_says_at_once_where_it_is(fleet: Fleet) -> None:
+    """Sending Messages to the Server: clients that keep an id for one connection alone may be cut off once more."""
+    async with listener(fleet, LATEST_HANDSHAKE) as client:
+        async with client.calling("slow", pin=0, seconds=1, tag="waited for") as stream:
+            await stream.event()
+        async with client.listening(stream.last_event_id, pin=1) as again:
+            primed = await again.event()
+        assert primed is not None
+        assert (primed.data, primed.id) == (b"", stream.last_event_id)
+        assert (await client.resume(again.last_event_id, pin=2)).text == "waited for"
+
+
+@THREE
 @every_legacy
 async def test_a_newer_connection_takes_the_stream_from_an_older_one(fleet: Fleet, date: str) -> None:
     """Resumability and Redelivery: a message is sent on one stream only, and the older connection may be half dead."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -61,13 +61,38 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
         yield Drivers(held, tmp_path_factory.mktemp("drivers"))
 
 
-@pytest.fixture(scope="session")
-def served(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+@contextmanager
+def serving(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, **settings: str
+) -> Iterator[Fleet]:
     """Three processes on one Redis behind the hostile balancer, with short pages and the oldest transport as well."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"REDIS_URL": redis_server.url, "NAMESPACE": namespace, "SSE": "true", "PAGE_SIZE": str(PAGE_SIZE)}
+    redis: SharedRedis = request.getfixturevalue("redis_server")
+    with fresh_namespace(redis) as namespace:
+        settings = {"REDIS_URL": redis.url, "NAMESPACE": namespace, "PAGE_SIZE": str(PAGE_SIZE), **settings}
         with Fleet(tmp_path_factory.mktemp("served"), 3, settings, SERVER) as fleet:
             yield fleet
+
+
+@pytest.fixture(scope="session")
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A fleet that all tests share."""
+    with serving(request, tmp_path_factory, SSE="true") as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="session")
+def _broken(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with serving(request, tmp_path_factory, SSE="true", LEASE_SECONDS="1") as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def fragile(_broken: Fleet) -> Fleet:
+    """A fleet whose processes a test may end; here each is alive again."""
+    for number, process in enumerate(_broken.processes):
+        if process.exit_code is not None:
+            _broken.restart(number)
+    return _broken
 
 
 def where(subject: Subject, fleet: Fleet) -> Json:

@@ -114,7 +114,7 @@ class Requests:
                 return refused("stream_expired", "The stream of this Last-Event-ID is no longer kept")
             request_id = record.request_id
         entered = await self._signals.send(session, Resumed(exchange.id))
-        await peer.begin()
+        await _begin(session, CallPlace(exchange.id, place.position, request_id), peer)
         delivering = deliver(self._process, exchange, request_id, place.position, peer)
         if await unless(self._left(session, exchange, entered), delivering, peer):
             return None
@@ -145,10 +145,7 @@ class Requests:
 
     async def _follow(self, call: Call, stream: CallStream, session: Session, peer: Peer) -> Answer | None:
         exchange, request_id = stream.exchange, call.request.id
-        await peer.begin()
-        if session.revision.priming_event:
-            place = CallPlace(exchange.id, stream.start, request_id)
-            await peer.send(sse.encode(b"", id=eventids.write(session.id, place)))
+        await _begin(session, CallPlace(exchange.id, stream.start, request_id), peer)
         delivering = deliver(self._process, exchange, request_id, stream.start, peer)
         if await unless(call.left(), delivering, peer):
             return None
@@ -182,3 +179,13 @@ class Requests:
         if not await self._levels.change(session, level):
             return Refusal(INVALID_REQUEST, "The session has ended")
         return Success({})
+
+
+async def _begin(session: Session, place: CallPlace, peer: Peer) -> None:
+    """Begin a stream, in revisions that prime it with an event without a message, whose id is the place.
+
+    So does one that was taken up again: some clients forget the id that they came with, and may be cut off once more.
+    """
+    await peer.begin()
+    if session.revision.priming_event:
+        await peer.send(sse.encode(b"", id=eventids.write(session.id, place)))

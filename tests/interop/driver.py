@@ -25,7 +25,7 @@ from typing import Any, Final, Self
 from mcpfleet_service.tether import tethered
 
 Json = dict[str, Any]
-Answer = Callable[[Json], Json]
+Answer = Callable[[Json], Json | None]
 
 SECONDS: Final = 30.0
 """How long anything may take."""
@@ -52,7 +52,7 @@ class Connection:
     about: Json = field(default_factory=dict)
     """What it knows of the server: `server`, `capabilities`, `instructions`."""
     answers: dict[str, Answer] = field(default_factory=dict)
-    """How it answers what it is asked, by method."""
+    """How it answers what it is asked, by method; None is no answer at all."""
     told: list[tuple[str, Json]] = field(default_factory=list)
     """What it has been told, and no test has asked for yet."""
     more: asyncio.Event = field(default_factory=asyncio.Event)
@@ -103,16 +103,20 @@ class Connection:
     def take(self, line: Json) -> None:
         """Take what the client is told, or answer what it is asked."""
         if "question" in line:
-            self.driver.say({"question": line["question"], **self._answer(line["method"], line["params"])})
+            self._answer(line)
         else:
             self.told.append((line["method"], line["params"]))
             self.more.set()
 
-    def _answer(self, method: str, params: Json) -> Json:
+    def _answer(self, line: Json) -> None:
         try:
-            return {"result": self.answers[method](params)}
+            result = self.answers[line["method"]](line["params"])
         except Refused as refused:
-            return {"error": {"code": refused.code, "message": refused.message, "data": refused.data}}
+            error = {"code": refused.code, "message": refused.message, "data": refused.data}
+            self.driver.say({"question": line["question"], "error": error})
+        else:
+            if result is not None:
+                self.driver.say({"question": line["question"], "result": result})
 
 
 @dataclass(slots=True)
@@ -226,3 +230,10 @@ class Driver:
                 pending.result.set_exception(Refused(error["code"], error["message"], error.get("data")))
             else:
                 pending.result.set_result(line["result"])
+
+
+async def noted(client: Connection, entry: str, journal: str = "journal") -> None:
+    """Return once a tool has noted this, in whatever process; the balancer asks all of them in turn."""
+    async with asyncio.timeout(SECONDS):
+        while entry not in await client.call(journal):
+            pass

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fleets import Fleet
 from tests.interop.conftest import PAGE_SIZE, Drivers, where
-from tests.interop.driver import Connection, Json, Refused
+from tests.interop.driver import Connection, Json, Refused, noted
 from tests.interop.subjects import Subject, shows
 
 LEVEL = "io.modelcontextprotocol/logLevel"
@@ -183,10 +183,3 @@ async def listed(client: Connection) -> dict[str, Any]:
         tools += page["tools"]
     assert len(tools) == len({tool["name"] for tool in tools})
     return {tool["name"]: tool for tool in tools}
-
-
-async def noted(client: Connection, entry: str) -> None:
-    """Return once a tool has noted this, in whatever process; the balancer asks all of them in turn."""
-    async with asyncio.timeout(20):
-        while entry not in await client.call("journal"):
-            pass

@@ -60,6 +60,13 @@ async def flood(n: int, size: int, ctx: Context) -> int:
 
 
 @server.tool
+async def fill(size: int, ctx: Context) -> str:
+    """Report progress, then return this many characters."""
+    await ctx.report_progress(1)
+    return "x" * size
+
+
+@server.tool
 async def report(ctx: Context, tag: str = "") -> None:
     """Report progress without end."""
     try:

@@ -28,6 +28,13 @@ def read() -> str:
 
 
 @server.tool
+def leave_behind(alone: bool) -> int:
+    """Start a process that sleeps, beside one that it starts itself; `alone`, in a session of its own."""
+    sleeping = [sys.executable, "-c", "import subprocess, sys; subprocess.run(['sleep', '60'])"]
+    return subprocess.Popen(sleeping, start_new_session=alone).pid
+
+
+@server.tool
 async def freeze(seconds: float) -> str:
     """Hold the event loop up."""
     time.sleep(seconds)  # noqa: ASYNC251  # what a careless author writes

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests import wire
-from tests.processes import ROOT, environment, python
+from tests.processes import ROOT, assert_ends, environment, python
 from tests.service.lines import COMMAND, META, Child, Json, child
 
 every_revision = pytest.mark.parametrize("date", wire.EVERY)
@@ -382,6 +384,33 @@ async def test_it_ends_although_a_tool_holds_the_event_loop_up(how: str) -> None
         if how == "terminate":
             serving.terminate()
         await serving.close(within=10)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+async def test_what_its_tools_have_started_ends_with_it(frozen: bool) -> None:
+    """Else a child that holds standard error would keep a client waiting that reads that to its end."""
+    async with child("tests.servers.noisy:server") as serving:
+        await serving.call("leave_behind", as_id=1, date=wire.MODERN, alone=False)
+        left = int(await serving.text(1))
+        if frozen:
+            await serving.call("freeze", as_id=2, date=wire.MODERN, seconds=60)
+        await serving.close(within=10)
+        await asyncio.to_thread(assert_ends, left)
+
+
+async def test_what_its_tools_have_started_in_a_session_of_its_own_goes_on() -> None:
+    async with child("tests.servers.noisy:server") as serving:
+        await serving.call("leave_behind", as_id=1, date=wire.MODERN, alone=True)
+        left = int(await serving.text(1))
+        try:
+            transport = serving.process._transport  # type: ignore[attr-defined]  # asyncio has no other way to close one end
+            transport.get_pipe_transport(2).close()
+            serving.terminate()
+            async with asyncio.timeout(10):
+                assert await serving.process.wait() == 0
+            os.kill(left, 0)
+        finally:
+            os.killpg(left, signal.SIGKILL)
 
 
 def test_requests_from_a_file_are_answered_before_it_ends(tmp_path: Path) -> None:

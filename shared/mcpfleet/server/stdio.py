@@ -13,6 +13,7 @@ from typing import Final
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.protocol.inbound import invalid_request
 from mcpfleet.protocol.lines import Lines, LineTooLong
+from mcpfleet.server import descendants
 from mcpfleet.server.conversation import Conversation
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.pipes import Input, Output, Pipes
@@ -32,11 +33,15 @@ log = logging.getLogger("mcpfleet.stdio")
 def run(server: Server, pipes: Pipes, *, max_line: int | None, policy: Policy = POLICY) -> int:
     """Serve until the client closes its end or a signal comes; return the exit code, 1 if the client broke the rules.
 
-    The process ends within a few seconds then, also if a tool blocks the event loop or a thread for ever. For the main
-    thread only. `max_line` is in bytes; a `policy` of one's own is `POLICY` with other values where that makes sense.
+    The process ends within a few seconds then, also if a tool blocks the event loop or a thread for ever, and with it
+    what its tools have started. For the main thread only. `max_line` is in bytes; a `policy` of one's own is `POLICY`
+    with other values where that makes sense.
     """
-    with asyncio.Runner() as runner:
-        return runner.run(_serve(server, pipes, max_line, policy))
+    try:
+        with asyncio.Runner() as runner:
+            return runner.run(_serve(server, pipes, max_line, policy))
+    finally:
+        descendants.end(grace=GRACE_SECONDS / 2)
 
 
 async def _serve(server: Server, pipes: Pipes, max_line: int | None, policy: Policy) -> int:
@@ -100,6 +105,11 @@ def _leaving_on_signals(leave: Callable[[], None]) -> Iterator[None]:
 
 def _exit_soon() -> None:
     """End the process in a while, however it is occupied: an orderly end is over before."""
-    timer = threading.Timer(EXIT_SECONDS, os._exit, (0,))
+    timer = threading.Timer(EXIT_SECONDS, _exit)
     timer.daemon = True
     timer.start()
+
+
+def _exit() -> None:
+    descendants.end(grace=0.0)
+    os._exit(0)

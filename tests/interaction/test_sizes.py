@@ -1,0 +1,34 @@
+"""What is large arrives whole, or is refused in words ("Transports", "Sending Messages to the Server")."""
+
+import pytest
+
+from tests.fleets import Fleet, Shape
+from tests.wire import LATEST_HANDSHAKE, MODERN, connected
+
+THREE = pytest.mark.parametrize("fleet", [Shape("redis", 3)], indirect=True, ids=str)
+LARGE = 20 * 1024 * 1024
+TOO_LARGE = 33 * 1024 * 1024
+"""More than one entry of a stream may carry."""
+
+
+@THREE
+@pytest.mark.parametrize("date", [LATEST_HANDSHAKE, MODERN])
+async def test_a_result_of_twenty_megabytes_comes_whole_as_json_and_as_a_stream(fleet: Fleet, date: str) -> None:
+    """Transports, "Resumability and Redelivery": on a legacy stream it has gone through the store, and can be taken up elsewhere."""
+    async with connected(fleet.url, date) as client:
+        plain = await client.call("fill", size=LARGE)
+        assert (plain.is_stream, len(plain.text)) == (False, LARGE)
+        streamed = await client.call("fill", size=LARGE, pin=0, token="t")
+        assert (streamed.is_stream, len(streamed.text)) == (True, LARGE)
+        if not client.modern:
+            first = next(event.id for event in streamed.events if event.id)
+            assert len((await client.resume(first, pin=1)).text) == LARGE
+
+
+@THREE
+async def test_a_result_that_no_stream_can_carry_is_an_error_and_the_session_goes_on(fleet: Fleet) -> None:
+    """Transports, "Sending Messages to the Server": the stream has its response, whatever it is."""
+    async with connected(fleet.url, LATEST_HANDSHAKE) as client:
+        answer = await client.call("fill", size=TOO_LARGE, token="t")
+        assert (answer.error["code"], answer.error["data"]) == (-32603, {"reason": "result_too_large"})
+        assert (await client.call("echo", x="lives")).text == "lives"

@@ -1,4 +1,4 @@
-"""Every kind of handler can be cancelled, and is told why ("Cancellation")."""
+"""Every kind of handler can be cancelled, and is told why (Cancellation, "Cancellation Flow")."""
 
 import asyncio
 import secrets

@@ -17,6 +17,7 @@ PLACES: tuple[Place, ...] = (
     CallPlace("0011223344556677", THERE, 10**40),
     CallPlace("0011223344556677", HERE, None),
     StandalonePlace("8899aabbccddeeff", HERE, THERE),
+    StandalonePlace("8899aabbccddeeff", HERE, THERE, 10**9, owing=True),
 )
 
 

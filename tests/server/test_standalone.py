@@ -11,6 +11,7 @@ from mcpfleet.server.eventids import StandalonePlace
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.exchange import Retention
 from mcpfleet.server.tenure import MAX_NEWER
+from tests.server.watchable import watchable
 from tests.server.wire import Flight, Node, Session
 from tests.server.world import PATIENT, World, eventually
 
@@ -279,6 +280,29 @@ async def test_events_that_can_no_longer_be_replayed_count_as_a_change(world: Wo
     await node.engine.fleet.notify_tools_changed()
     assert await heard(again) == CHANGED
     assert again.peer.arrived.empty(), "five changes that are lost are one"
+
+
+async def test_what_counts_as_changed_is_all_told_although_the_stream_is_cut_in_the_midst_of_it(world: World) -> None:
+    """Resumability and Redelivery: each of these messages has an id of its own, and what follows it is not lost."""
+    node, other = await world.node(server=watchable()), await world.node(server=watchable())
+    session = await node.initialize()
+    flight = await listening(session, node)
+    await node.engine.fleet.notify_tools_changed()
+    await heard(flight)
+    await world.store.delete(EVENTS)
+    everything = [await heard(flight) for _ in range(3)]
+    assert len({message["method"] for message in everything}) == 3
+    ids = [event.id for event in flight.peer.events if event.data][1:]
+    assert len(set(ids)) == 3
+    await flight.cut()
+    for place in ids[:2]:
+        again = await listening(session, other, place)
+        assert [await heard(again) for _ in everything] == everything
+        await again.cut()
+    again = await listening(session, other, ids[2])
+    await node.engine.fleet.notify_prompts_changed()
+    assert await heard(again) == {"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}
+    assert again.peer.arrived.empty()
 
 
 async def test_a_stream_whose_own_log_is_lost_in_part_counts_everything_as_changed(world: World) -> None:

@@ -34,11 +34,18 @@ class CallPlace:
 
 @dataclass(frozen=True, slots=True)
 class StandalonePlace:
-    """A place in a standalone stream, which merges two logs: the session's own and the fleet's events."""
+    """A place in a standalone stream, which merges two logs: the session's own and the fleet's events.
+
+    Several messages may be told at one position, when everything counts as changed; so each has a number too.
+    """
 
     stream: str
     own: Position
     events: Position
+    number: int = 0
+    """How many events of the stream had an id before."""
+    owing: bool = False
+    """Whether more counts as changed there than was told yet."""
 
 
 Place = CallPlace | StandalonePlace
@@ -49,8 +56,8 @@ def write(session_id: str, place: Place) -> str:
     match place:
         case CallPlace(exchange, position, request, last):
             text = f"{'e' if last else 'c'}.{exchange}.{position}.{_packed(request)}"
-        case StandalonePlace(stream, own, events):
-            text = f"s.{stream}.{own}.{events}"
+        case StandalonePlace(stream, own, events, number, owing):
+            text = f"{'o' if owing else 's'}.{stream}.{own}.{events}.{number}"
     return f"{text}.{_tag(session_id, text)}"
 
 
@@ -61,9 +68,10 @@ def read(session_id: str, event_id: str) -> Place | None:
     text, _, tag = event_id.rpartition(".")
     if not hmac.compare_digest(tag, _tag(session_id, text)):
         return None
-    kind, stream, first, second = text.split(".")
-    if kind == "s":
-        return StandalonePlace(stream, Position.parse(first), Position.parse(second))
+    kind, stream, first, second, *number = text.split(".")
+    if number:
+        at = Position.parse(first), Position.parse(second)
+        return StandalonePlace(stream, *at, int(number[0]), owing=kind == "o")
     return CallPlace(stream, Position.parse(first), _unpacked(second), last=kind == "e")
 
 

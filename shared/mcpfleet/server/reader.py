@@ -55,6 +55,8 @@ class StandaloneReader:
         self._entered = entered
         self._own = after.own
         self._events = after.events
+        self._number = after.number
+        self._owing = after.owing
         self._doubts = doubts
         self._tenure = Tenure(holder)
         self._held = asyncio.Event()
@@ -109,6 +111,8 @@ class StandaloneReader:
 
     async def _read_events(self) -> None:
         await self._held.wait()
+        if self._owing:
+            await self._all_changed()
         while True:
             with suppress(LogGap):
                 await self._deliver_all()
@@ -128,18 +132,26 @@ class StandaloneReader:
                     await self._send(change.topic)
 
     async def _all_changed(self) -> None:
-        """Go on from the end of the events, and say that everything has changed, since it may have."""
+        """Go on from the end of the events, and say that everything has changed, since it may have.
+
+        Whoever takes the stream up again before all of that was said is told all of it again.
+        """
         self._doubts = self._feed.doubts
         self._events = await self._feed.end()
         await outlast(self._interest.refresh)
         self._tenure.begin_again()
         if not self._tenure.silent:
-            for topic in self._interest.topics:
-                await self._send(topic)
+            topics = self._interest.topics
+            for left in range(len(topics) - 1, -1, -1):
+                self._owing = left > 0
+                await self._send(topics[-1 - left])
+        self._owing = False
 
     async def _send(self, topic: Topic) -> None:
         if (telling := told(topic)) is not None:
             await self._peer.send(sse.encode(encode_notification(*telling), id=self._id()))
 
     def _id(self) -> str:
-        return eventids.write(self._session.id, StandalonePlace(self._holder.stream, self._own, self._events))
+        self._number += 1
+        place = StandalonePlace(self._holder.stream, self._own, self._events, self._number, self._owing)
+        return eventids.write(self._session.id, place)

@@ -6,8 +6,17 @@ import logging
 import pytest
 
 from mcpfleet.backplane import keyring
+from mcpfleet.backplane.background import background
 from mcpfleet.backplane.base import Backplane
-from mcpfleet.backplane.keyring import ANNOUNCE_SECONDS, IDS, KEY_SECONDS, ROTATE_SECONDS, TURN, Keyring
+from mcpfleet.backplane.keyring import (
+    ANNOUNCE_SECONDS,
+    IDS,
+    KEY_SECONDS,
+    ROTATE_SECONDS,
+    TURN,
+    UNKNOWN_SECONDS,
+    Keyring,
+)
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.errors import KeyRefused, Unavailable
 from tests.backplane.conftest import Pair
@@ -90,6 +99,10 @@ async def test_an_unknown_key_is_asked_for_once(pair: Pair, clock: Clock) -> Non
         await here.find("1" * 16)
     store.away = False
     assert await here.find("1" * 16) is None
+    store.away = True
+    here.suspect()
+    with pytest.raises(Unavailable):
+        await here.find("1" * 16)
 
 
 async def test_no_more_than_some_unknown_keys_are_remembered(
@@ -131,6 +144,29 @@ async def test_a_key_that_the_store_lost_is_put_back_by_whoever_sealed_with_it(p
     await here.read()
     assert await ring(pair.there, clock).find(key.id) == key
     assert await ring(pair.there, clock).sealing() == key
+
+
+async def test_who_hears_of_a_loss_puts_its_key_back_before_it_seals_again(pair: Pair, clock: Clock) -> None:
+    empty = await pair.store.save()
+    here = ring(pair.here, clock)
+    key = await here.sealing()
+    await pair.store.restore(empty)
+    here.suspect()
+    assert await here.sealing() == key
+    assert await ring(pair.there, clock).find(key.id) == key
+
+
+async def test_who_hears_of_a_loss_puts_its_key_back_without_being_asked_for_one(pair: Pair, clock: Clock) -> None:
+    empty = await pair.store.save()
+    here, there = ring(pair.here, clock), ring(pair.there, clock)
+    key = await here.sealing()
+    async with background(here.run()):
+        await pair.store.restore(empty)
+        assert await there.find(key.id) is None
+        here.suspect()
+        async with asyncio.timeout(10):
+            while await there.find(key.id) is None:
+                clock.pass_by(UNKNOWN_SECONDS)
 
 
 async def test_a_key_that_was_lost_before_its_first_use_is_put_back_before_it(pair: Pair, clock: Clock) -> None:

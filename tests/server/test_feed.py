@@ -97,6 +97,26 @@ async def test_a_log_that_is_lost_is_a_gap_for_everybody_and_is_read_on_from_its
         assert [entry.data for entry in await take(feed, again, 1)] == [b"new"]
 
 
+async def test_a_loss_and_an_outage_are_told_to_whoever_keeps_other_things_in_the_store(pair: Pair) -> None:
+    link, told = Link(), asyncio.Queue[None]()
+    feed = Feed(Intercepted(pair.here, link), ttl=TTL, on_loss=lambda: told.put_nowait(None))
+    await feed.end()
+    async with asyncio.timeout(DEADLINE), background(feed.run()):
+        await eventually(lambda: f"read {EVENTS}" in link.verbs)
+        assert told.empty()
+        await pair.there.delete(EVENTS)
+        await told.get()
+        end = await feed.end()
+        await publish(pair, b"1")
+        await take(feed, end, 1)
+        link.away = True
+        seen = len(link.verbs)
+        await publish(pair, b"2")
+        await eventually(lambda: len(link.verbs) > seen)
+        link.away = False
+        await told.get()
+
+
 async def test_doubt_is_a_gap_for_whoever_reads_then_and_for_nobody_later(pair: Pair) -> None:
     async with reading(pair) as feed:
         start = await feed.end()

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from mcpfleet import Context, ElicitForm, InputRequiredResult, Principal, QuestionFailed, Server, forms
+from mcpfleet.server.events import EVENTS
 from tests.server.wire import Got, Json, Node
-from tests.server.world import PATIENT, World
+from tests.server.world import PATIENT, World, eventually
 
 ABLE: Json = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "sampling": {}}}
 FORM = forms.form(name=forms.text())
@@ -63,6 +64,26 @@ async def test_a_process_that_cannot_ask_for_the_key_says_503_and_never_invalid(
     assert (await ask(here, **answered(asked)).got()).text == "accept {'name': 'Ada'}"
     world.links[there].away = False
     assert (await ask(there, **answered(asked)).got()).text == "accept {'name': 'Ada'}"
+
+
+async def test_what_was_asked_before_the_store_lost_everything_is_gone_on_with_by_a_process_that_came_after(
+    world: World,
+) -> None:
+    """Whoever has sealed it hears of the loss, and puts its key back before anybody asks for it."""
+    empty = await world.control.save()
+    here = await world.node(PATIENT, asking())
+    asked = await ask(here).got()
+    await world.control.restore(empty)
+    await world.store.open(EVENTS, ttl=60)
+    await world.store.delete(EVENTS)  # which is heard at once
+    await eventually(lambda: any_key(world))
+    late = await world.node(PATIENT, asking())
+    assert (await ask(late, **answered(asked)).got()).text == "accept {'name': 'Ada'}"
+
+
+async def any_key(world: World) -> bool:
+    """Whether there is a key in the store."""
+    return any("key/" in name for name in await world.keys())
 
 
 async def test_a_question_that_cannot_be_sealed_is_503(world: World) -> None:

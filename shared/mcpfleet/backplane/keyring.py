@@ -3,8 +3,9 @@
 Each key is a cell, and one more cell lists their ids, oldest first. A failover may lose a new key after half of the
 fleet has seen it, and a process may be cut off while the others go on to the next. So a new key is announced for a
 while before anybody seals with it, and each process finds it in the store again before its own first use; who has not
-read the ring for that long seals nothing; and whoever has sealed with a key that the store lacks puts it back. The life
-of a key's cell is extended as long as somebody seals with it: it ends when all that was sealed with it has expired.
+read the ring for that long seals nothing; and whoever has sealed with a key that the store lacks puts it back, at once
+where it hears that the store has lost something. The life of a key's cell is extended as long as somebody seals with
+it: it ends when all that was sealed with it has expired.
 All times are by the store's clock or by the process's own monotonic one.
 """
 
@@ -47,6 +48,8 @@ KEY_SECONDS: Final = MAX_SEALED_SECONDS + 3600.0
 IDS_SECONDS: Final = 2 * KEY_SECONDS
 MAX_KEYS: Final = 64
 MAX_UNKNOWN: Final = 1024
+UNKNOWN_SECONDS: Final = 1.0
+"""For how long a key that the store lacks is not asked for again: somebody may be about to put it back."""
 UPDATE_TRIES: Final = 8
 
 
@@ -102,6 +105,7 @@ class Keyring:
         self._unknown: OrderedDict[str, float] = OrderedDict()
         self._turn = asyncio.Lock()
         self._needed = asyncio.Event()
+        self._suspicion = asyncio.Event()
         self._warned = wrapping is not None or isinstance(backplane, MemoryBackplane)
 
     async def sealing(self) -> Key:
@@ -126,10 +130,16 @@ class Keyring:
         self._needed.set()
         if await self._fetch(key_id):
             return self._held[key_id].key
-        self._unknown[key_id] = self._clock() + self._announce
+        self._unknown[key_id] = self._clock() + UNKNOWN_SECONDS
         if len(self._unknown) > MAX_UNKNOWN:
             self._unknown.popitem(last=False)
         return None
+
+    def suspect(self) -> None:
+        """Read the ring before anything else is sealed, and soon: the store may have lost keys, which are put back."""
+        self._read_at = None
+        self._unknown.clear()
+        self._suspicion.set()
 
     async def rotate(self) -> str:
         """Add a new key, which the fleet seals with once it is announced; returns its id. Raises `Unavailable`."""
@@ -148,7 +158,10 @@ class Keyring:
         """Follow the ring, and rotate when it is due, from the first use on and until cancelled."""
         await self._needed.wait()
         while True:
-            await asyncio.sleep(self._announce / 3)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._announce / 3):
+                    await self._suspicion.wait()
+            self._suspicion.clear()
             try:
                 await self.read()
                 await self._rotate_if_due()

@@ -82,7 +82,8 @@ class Engine:
         self._process = process = Process(backplane, self._keeper, self._policy)
         self._threads = Threads(self._policy.workers, self._policy.waiting)
         self._lived = Lived(server.lifespans)
-        self._feed = Feed(backplane, ttl=self._policy.session_idle * 2)
+        self._keyring = Keyring(backplane, wrapping=self._policy.key_encryption_key)
+        self._feed = Feed(backplane, ttl=self._policy.session_idle * 2, on_loss=self._keyring.suspect)
         self._events = Events(process)
         self._watches = Watches(self._feed)
         self._switches = Switches(server, process, self._feed, self._events.publish)
@@ -91,7 +92,6 @@ class Engine:
         if choose is not None:
             dispatcher = Choice(choose, self._dispatcher)
         replies = Replies(msgspec.to_builtins(server.info))
-        self._keyring = Keyring(backplane, wrapping=self._policy.key_encryption_key)
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
         rounds = Rounds(dispatcher, Shim(dispatcher, server.input_required_legacy_shim), states, self._policy)
         self._modern = Modern(rounds, Listening(server, process, self._watches, replies), replies)

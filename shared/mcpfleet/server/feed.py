@@ -7,7 +7,7 @@ nothing.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from itertools import islice
@@ -25,9 +25,13 @@ RECENT: Final = 256
 class Feed:
     """One reader of the events log; `run` it as a task of the process."""
 
-    def __init__(self, backplane: Backplane, *, ttl: float) -> None:
-        """`ttl` is the life in seconds that the log has after somebody last read it."""
+    def __init__(self, backplane: Backplane, *, ttl: float, on_loss: Callable[[], None] = lambda: None) -> None:
+        """`ttl` is the life in seconds that the log has after somebody last read it.
+
+        `on_loss` is called when the store has come back, or has lost entries: it may lack other things too.
+        """
         self._backplane = backplane
+        self._on_loss = on_loss
         self._ttl = ttl
         self._recent: deque[Entry] = deque()
         self._places: deque[Position] = deque()
@@ -43,10 +47,11 @@ class Feed:
             self._places = deque([end])
             self._tell()
             with suppress(LogGap):
-                following = follow(self._backplane, EVENTS, end, ttl=self._ttl, on_return=self.doubt)
+                following = follow(self._backplane, EVENTS, end, ttl=self._ttl, on_return=self._returned)
                 async with aclosing(following) as entries:
                     async for entry in entries:
                         self._keep(entry)
+            self._on_loss()
 
     async def end(self) -> Position:
         """Where the log ends now; outages are waited out."""
@@ -89,6 +94,10 @@ class Feed:
         if 0 <= index < len(self._places) and self._places[index] == position:
             return tuple(islice(self._recent, index, index + PAGE))
         return None
+
+    def _returned(self) -> None:
+        self._on_loss()
+        self.doubt()
 
     def _keep(self, entry: Entry) -> None:
         self._recent.append(entry)

@@ -14,7 +14,8 @@ TOO_LARGE = 33 * 1024 * 1024
 @THREE
 @pytest.mark.parametrize("date", [LATEST_HANDSHAKE, MODERN])
 async def test_a_result_of_twenty_megabytes_comes_whole_as_json_and_as_a_stream(fleet: Fleet, date: str) -> None:
-    """Transports, "Resumability and Redelivery": on a legacy stream it has gone through the store, and can be taken up elsewhere."""
+    """Transports, "Resumability and Redelivery": on a legacy stream it goes through the store, and can be taken up
+    elsewhere."""
     async with connected(fleet.url, date) as client:
         plain = await client.call("fill", size=LARGE)
         assert (plain.is_stream, len(plain.text)) == (False, LARGE)

@@ -5,14 +5,12 @@ skipped. It is not a list of exceptions: what is missing from it is not built ye
 recorded.
 """
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.suite import Report, Suite
+from tests.conformance.suite import Suite
 from tests.fleets import Launch
-from tests.node import NotInstalled
 
 SCENARIOS = 79
 """How many the suite has for servers, once for each revision, without the tasks extension's."""
@@ -20,8 +18,10 @@ RECORDED = Path(__file__).with_name("passing.txt").read_text().splitlines()
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.usefixtures("suite_packages")
 def test_what_passes_is_what_is_recorded(launch_fleet: Launch, tmp_path: Path) -> None:
-    reports = {str(report.run): report for report in run_against(launch_fleet, tmp_path)}
+    served = launch_fleet(3, server="tests.conformance.server:server")
+    reports = {str(report.run): report for report in Suite(served.url, tmp_path).every()}
     assert len(reports) == SCENARIOS
     passed = {name for name, report in reports.items() if report.passed}
     lost = {name: reports.get(name, "the suite does not know it") for name in RECORDED if name not in passed}
@@ -31,14 +31,3 @@ def test_what_passes_is_what_is_recorded(launch_fleet: Launch, tmp_path: Path) -
 
 def test_each_scenario_is_recorded_once_and_in_order() -> None:
     assert sorted({*RECORDED}) == RECORDED
-
-
-def run_against(launch: Launch, directory: Path) -> list[Report]:
-    """What every scenario finds."""
-    served = launch(3, server="tests.conformance.server:server")
-    try:
-        return list(Suite(served.url, directory).every())
-    except NotInstalled as missing:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"the official suite cannot be installed: {missing}")
-        pytest.skip(f"THE OFFICIAL SUITE DID NOT RUN, since it cannot be installed: {missing}")

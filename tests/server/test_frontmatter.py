@@ -7,39 +7,39 @@ import pytest
 
 from mcpfleet.server.frontmatter import MAX_CHARACTERS, MAX_DEPTH, read
 
+VALUES: list[tuple[str, Any]] = [
+    *(
+        ("text", "text"),
+        ("two\n  lines", "two lines"),
+        ("'1'", "1"),
+        ('"tr\\u00fce"', "trüe"),
+        ("|\n  a\n  b\n", "a\nb\n"),
+    ),
+    *(("~", None), ("", None), ("null", None), ("Null", None), ("nUll", "nUll"), ("'~'", "~"), ("''", "")),
+    *(("true", True), ("TRUE", True), ("False", False), ("tRue", "tRue"), ("'true'", "true")),
+    *(("12", 12), ("-12", -12), ("+12", 12), ("010", 10), ("0o17", 15), ("0x1F", 31), ("1_000", "1_000")),
+    *((str(2**70), 2**70), ("0b11", "0b11"), ("-0x1", "-0x1"), ("1:30", "1:30"), ("0o8", "0o8")),
+    *(
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("1e3", 1000.0),
+        ("-1.5E-3", -0.0015),
+        ("1.2.3", "1.2.3"),
+        (".", "."),
+    ),
+    *(("inf", "inf"), ("nan", "nan"), ("'.inf'", ".inf")),
+    *(("no", "no"), ("yes", "yes"), ("on", "on"), ("y", "y"), ("2026-01-31", "2026-01-31"), ("=", "=")),
+    *(
+        ("[1, a, [true]]", [1, "a", [True]]),
+        ("\n- 1\n- b: c\n", [1, {"b": "c"}]),
+        ("{b: {c: 1}, d: []}", {"b": {"c": 1}, "d": []}),
+    ),
+]
+"""Texts, and what each stands for."""
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        *(
-            ("text", "text"),
-            ("two\n  lines", "two lines"),
-            ("'1'", "1"),
-            ('"tr\\u00fce"', "trüe"),
-            ("|\n  a\n  b\n", "a\nb\n"),
-        ),
-        *(("~", None), ("", None), ("null", None), ("Null", None), ("nUll", "nUll"), ("'~'", "~"), ("''", "")),
-        *(("true", True), ("TRUE", True), ("False", False), ("tRue", "tRue"), ("'true'", "true")),
-        *(("12", 12), ("-12", -12), ("+12", 12), ("010", 10), ("0o17", 15), ("0x1F", 31), ("1_000", "1_000")),
-        *((str(2**70), 2**70), ("0b11", "0b11"), ("-0x1", "-0x1"), ("1:30", "1:30"), ("0o8", "0o8")),
-        *(
-            ("1.5", 1.5),
-            (".5", 0.5),
-            ("1.", 1.0),
-            ("1e3", 1000.0),
-            ("-1.5E-3", -0.0015),
-            ("1.2.3", "1.2.3"),
-            (".", "."),
-        ),
-        *(("inf", "inf"), ("nan", "nan"), ("'.inf'", ".inf")),
-        *(("no", "no"), ("yes", "yes"), ("on", "on"), ("y", "y"), ("2026-01-31", "2026-01-31"), ("=", "=")),
-        *(
-            ("[1, a, [true]]", [1, "a", [True]]),
-            ("\n- 1\n- b: c\n", [1, {"b": "c"}]),
-            ("{b: {c: 1}, d: []}", {"b": {"c": 1}, "d": []}),
-        ),
-    ],
-)
+
+@pytest.mark.parametrize(("text", "value"), VALUES)
 def test_a_value_is_what_the_core_schema_makes_of_it(text: str, value: Any) -> None:
     """YAML 1.2, section 10.3.2."""
     found = read(f"a: {text}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfleet import CacheHint, Resource, Server
+from mcpfleet import CacheHint, Principal, Resource, Server
 from mcpfleet.protocol.revisions import LATEST_LEGACY
 from mcpfleet.server.outcome import Success
 from tests.server.methods.desk import Asking, asking
@@ -145,6 +145,20 @@ async def test_lists_come_in_pages_and_a_cursor_belongs_to_its_list(server: Serv
             for number, cursor in enumerate(cursors):
                 outcome = await desk.outcome(method, {**params, "cursor": cursor})
                 assert isinstance(outcome, Success) is (number == place)
+
+
+async def test_a_cursor_of_a_public_list_leads_on_for_anybody_and_of_a_directory_for_its_reader(server: Server) -> None:
+    """Caching, "Cache Scope Field": pages out of a shared cache must lead on; a directory is in none."""
+    ann, bob = Principal("ann"), Principal("bob")
+    async with asking(server, page_size=1) as desk:
+        for method, params, is_shared in (
+            ("skills/list", {}, True),
+            ("resources/directory/read", {"uri": "skill://a"}, False),
+        ):
+            cursor = (await desk.result(method, params, principal=ann))["nextCursor"]
+            assert await desk.result(method, {**params, "cursor": cursor}, principal=ann)
+            outcome = await desk.outcome(method, {**params, "cursor": cursor}, principal=bob)
+            assert isinstance(outcome, Success) is is_shared
 
 
 async def test_what_may_be_cached_says_so(server: Server) -> None:

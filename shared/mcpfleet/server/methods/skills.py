@@ -1,11 +1,12 @@
 """`skills/list`, `skills/get` and `resources/directory/read`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcpfleet.errors import ProtocolError
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.jsonrpc import INVALID_PARAMS
+from mcpfleet.protocol.messages.resources import Resource
 from mcpfleet.protocol.messages.skills import GetSkillResult, ListSkillsResult, ReadDirectoryResult
 from mcpfleet.server.catalog import fingerprint
 from mcpfleet.server.context import Context
@@ -41,9 +42,9 @@ class Skills:
         found = self._desk.registry.skill_directory(uri)
         if found is None:
             raise ProtocolError(INVALID_PARAMS, f"Not a directory: {uri[:128]}", {"uri": uri})
-
-        def digest() -> str:
-            return fingerprint([uri, jsontext.plain(found)])
-
-        page, cursor = self._desk.page("resources/directory/read", found, digest, params, context)
+        page, cursor = self._desk.page("resources/directory/read", found, lambda: _digest(found), params, context)
         return Success(ReadDirectoryResult(resources=page, next_cursor=cursor))
+
+
+def _digest(directory: Sequence[Resource]) -> str:
+    return fingerprint(jsontext.plain(directory))

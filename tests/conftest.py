@@ -10,6 +10,7 @@ pytest_plugins = [
     "tests.redis_cluster",
     "tests.redis_sentinel",
     "tests.fleets",
+    "tests.wall_clock",
 ]
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")

@@ -56,10 +56,11 @@ class RedisServer:
     Every method returns when it has happened. Start it from the main thread: it dies with the thread that started it.
     """
 
-    def __init__(self, binary: Path, directory: Path, *options: str) -> None:
+    def __init__(self, binary: Path, directory: Path, *options: str, **environ: str) -> None:
         self._binary = binary
         self._directory = directory
         self._options = options
+        self._environ = environ
         self._log = directory / "redis.log"
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_port()
@@ -79,7 +80,12 @@ class RedisServer:
         assert not self.running, "it runs already"
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                tethered(self._command()), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                tethered(self._command()),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, **self._environ},
             )
         self._await_answer()
 
@@ -265,13 +271,14 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedRed
 
 @pytest.fixture
 def launch_redis(redis_binary: Path, tmp_path: Path) -> Iterator[Callable[..., RedisServer]]:
-    """Start Redis servers of the test's own, with further options; none may hold an immortal key at the end."""
+    """Start Redis servers of the test's own, with further options and variables of the environment; none may hold an
+    immortal key at the end."""
     servers: list[RedisServer] = []
 
-    def launch(*options: str) -> RedisServer:
+    def launch(*options: str, **environ: str) -> RedisServer:
         directory = tmp_path / f"redis-{len(servers)}"
         directory.mkdir()
-        server = RedisServer(redis_binary, directory, *options)
+        server = RedisServer(redis_binary, directory, *options, **environ)
         servers.append(server)
         server.start()
         return server

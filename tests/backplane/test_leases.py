@@ -161,6 +161,20 @@ async def test_nobody_is_dead_for_a_process_that_has_just_woken(fleet: Fleet) ->
     assert await fleet.other.dead(KEY)
 
 
+@pytest.mark.parametrize("noticed", ["by a look", "by a round"])
+async def test_nobody_is_dead_because_the_clock_of_the_store_was_set_forward(fleet: Fleet, noticed: str) -> None:
+    assert await fleet.mine.hold(KEY)
+    await fleet.pass_by(20, fleet.mine, fleet.other)
+    await fleet.store.age(60)
+    if noticed == "by a round":
+        await fleet.other.round()
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(20, fleet.mine, fleet.other)
+    assert not await fleet.other.dead(KEY)
+    await fleet.pass_by(10, fleet.other)
+    assert await fleet.other.dead(KEY)
+
+
 async def test_a_touch_is_renewed_when_it_is_due_and_not_before(fleet: Fleet) -> None:
     renewed: list[float] = []
 

@@ -2,7 +2,9 @@
 
 A lease saves work and decides nothing: a failover forgets it and a frozen holder outlives it. What must happen once is
 decided by a conditional write. A holder is *dead* when its lease is gone and this process has been in unbroken contact
-with the store for a whole lease time: an outage ends every lease, and the living need a moment to re-take theirs.
+with the store for a whole lease time: an outage ends every lease, and the living need a moment to re-take theirs. The
+same holds for a store that forgets, as when its clock is set forward: it has then forgotten this process's sign of life
+too, which counts as an outage.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn, Self
 
-from mcpfleet.backplane.base import ABSENT, Backplane, mint
+from mcpfleet.backplane.base import ABSENT, ANYTHING, Backplane, CellExpectation, mint
 from mcpfleet.backplane.contact import Contact
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.errors import BackplaneError, LogGone, Unavailable
@@ -85,6 +87,7 @@ class Keeper:
         self.contact = Contact(patience=lease / 2, clock=clock)
         self._clock = clock
         self._cell = f"keepers/{mint()}"
+        self._signed = False
         self._held: dict[str, Lease] = {}
         self._touches: set[_Touch] = set()
         self._burst = asyncio.Semaphore(BURST)
@@ -128,7 +131,11 @@ class Keeper:
         if key in self._held:
             return False
         try:
-            return await self.backplane.get(key) is None and self.contact.unbroken_for(self.lease)
+            if await self.backplane.get(key) is not None:
+                return False
+            if await self.backplane.get(self._cell) is None:
+                self.contact.lost()
+            return self.contact.unbroken_for(self.lease)
         except Unavailable:
             self.contact.lost()
             return False
@@ -165,7 +172,11 @@ class Keeper:
 
     async def _sign(self) -> None:
         # A write, because a replica and a cut-off master would go on answering reads.
-        await self.backplane.put(self._cell, b"", ttl=self.lease)
+        expect: CellExpectation = b"" if self._signed else ANYTHING
+        if not await self.backplane.put(self._cell, b"", ttl=self.lease, expect=expect):
+            self.contact.lost()  # what was signed is forgotten, so the leases of others may be
+            await self.backplane.put(self._cell, b"", ttl=self.lease)
+        self._signed = True
 
     async def _renew(self, lease: Lease) -> None:
         if await self.backplane.put(lease.key, lease.token, ttl=self.lease, expect=lease.token):

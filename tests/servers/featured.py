@@ -4,7 +4,8 @@ import asyncio
 import time
 from typing import Literal
 
-from mcpfleet import Cancelled, Context, Server, apps, tracecontext
+from mcpfleet import Cancelled, Context, ModelHint, ModelPreferences, Server, ToolChoice, apps, tracecontext
+from mcpfleet.protocol.messages import Tool
 
 server = Server("featured", extensions={**apps.EXTENSION, "com.example/feature": {"enabled": True}})
 
@@ -92,3 +93,21 @@ async def visited(page: str, ctx: Context, session: str | None = None) -> None:
 async def aside(words: str, ctx: Context) -> None:
     """Log something on the way."""
     await ctx.log("error", {"words": words}, logger="call")
+
+
+@server.tool
+async def compose(ctx: Context) -> str:
+    """Have the client's model say something, with all that it can be told."""
+    said = await ctx.sample(
+        "Where?",
+        max_tokens=10,
+        system_prompt="Be brief.",
+        model_preferences=ModelPreferences(hints=[ModelHint(name="small")], intelligence_priority=0.8),
+        include_context="none",
+        temperature=0.5,
+        stop_sequences=["."],
+        metadata={"trace": 1},
+        tools=[Tool(name="map", input_schema={"type": "object"})],
+        tool_choice=ToolChoice(mode="required"),
+    )
+    return said.text

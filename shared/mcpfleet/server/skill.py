@@ -20,8 +20,6 @@ class SkillFile:
     definition: Resource
     contents: ResourceContents
     proof: SkillResource
-    frontmatter: Mapping[str, Any] | None
-    """That of a `SKILL.md`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +51,18 @@ def compile_skills(files: Mapping[Segments, bytes], prefix: str = "") -> list[Se
     above = tuple(prefix.split("/")) if prefix else ()
     if not {"", ".", ".."}.isdisjoint(above):
         raise RegistrationError(f"the prefix {prefix!r} of skills is no path, such as acme/billing")
-    made = {(*above, *path): _file((*above, *path), files[path]) for path in sorted(files)}
-    roots = [path[:-1] for path in made if path[-1] == MANIFEST]
-    return [_skill(root, {path: file for path, file in made.items() if path[: len(root)] == root}) for root in roots]
+    placed = {(*above, *path): files[path] for path in sorted(files)}
+    said = {path: _frontmatter(path, data) for path, data in placed.items() if path[-1] == MANIFEST}
+    made = {path: _file(path, data, said.get(path)) for path, data in placed.items()}
+    return [_skill(path, frontmatter, made) for path, frontmatter in said.items()]
 
 
-def _skill(root: Segments, files: Mapping[Segments, SkillFile]) -> ServedSkill:
-    manifest = files[*root, MANIFEST]
-    ordered = [manifest, *(file for file in files.values() if file is not manifest)]
-    entry = Skill(
-        uri=manifest.definition.uri,
-        frontmatter=dict(manifest.frontmatter or {}),
-        resources=tuple(file.proof for file in ordered),
-    )
+def _skill(path: Segments, frontmatter: dict[str, Any], made: Mapping[Segments, SkillFile]) -> ServedSkill:
+    """The skill whose `SKILL.md` has this path."""
+    root = path[:-1]
+    files = {each: file for each, file in made.items() if each[: len(root)] == root}
+    ordered = [files[path], *(file for each, file in files.items() if each != path)]
+    entry = Skill(uri=skills.uri(path), frontmatter=frontmatter, resources=tuple(file.proof for file in ordered))
     return ServedSkill(entry, {file.definition.uri: file for file in ordered}, _directories(root, files))
 
 
@@ -81,14 +78,15 @@ def _directories(root: Segments, files: Mapping[Segments, SkillFile]) -> dict[st
     return {uri: [*children.values()] for uri, children in found.items()}
 
 
-def _file(path: Segments, data: bytes) -> SkillFile:
-    uri, name = skills.uri(path), path[-1]
-    content, mime_type = _content(name, data)
-    frontmatter = _frontmatter(path, content) if name == MANIFEST else None
-    described = {} if frontmatter is None else {key: frontmatter[key] for key in ("name", "description")}
-    definition = Resource(uri=uri, mime_type=mime_type, size=len(data), **{"name": name, **described})
+def _file(path: Segments, data: bytes, frontmatter: Mapping[str, Any] | None) -> SkillFile:
+    """One file; a `SKILL.md` is called and described as its skill is."""
+    uri, told = skills.uri(path), frontmatter or {"name": path[-1]}
+    content, mime_type = _content(path[-1], data)
+    definition = Resource(
+        uri=uri, name=told["name"], description=told.get("description"), mime_type=mime_type, size=len(data)
+    )
     proof = SkillResource(uri=uri, digest=skills.digest(data), size=len(data))
-    return SkillFile(definition, ResourceContents.of(uri, content, mime_type), proof, frontmatter)
+    return SkillFile(definition, ResourceContents.of(uri, content, mime_type), proof)
 
 
 def _content(name: str, data: bytes) -> tuple[str | bytes, str]:
@@ -98,9 +96,10 @@ def _content(name: str, data: bytes) -> tuple[str | bytes, str]:
     return content, media.TEXT if isinstance(content, str) and mime_type == media.BINARY else mime_type
 
 
-def _frontmatter(path: Segments, content: str | bytes) -> Mapping[str, Any]:
+def _frontmatter(path: Segments, data: bytes) -> dict[str, Any]:
     """What a `SKILL.md` says of its skill, if hosts would take it."""
     where = f"the skill {'/'.join(path)}"
+    content, _ = _content(MANIFEST, data)
     text = skills.frontmatter(content) if isinstance(content, str) else None
     if text is None:
         raise RegistrationError(f"{where} must be UTF-8, and begin with YAML frontmatter between two lines ---")

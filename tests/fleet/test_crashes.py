@@ -14,6 +14,7 @@ from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Answer, Client, Stream,
 
 PROMISE_SECONDS: Final = 10.0
 """Within this time, by default, a call whose process died has ended (lease 7.5 s, looked at every 2.5 s)."""
+CALLS: Final = 20
 QUICK: Final = {"LEASE_SECONDS": "1"}
 
 
@@ -107,9 +108,9 @@ async def test_fifty_sessions_go_on_at_once_when_one_of_three_processes_dies(lau
         opened = await asyncio.gather(*(client.initialize(pin=0) for client in clients))
         assert {answer.process for answer in opened} == {0}
         fleet.processes[0].kill()
-        calls = [client.call("echo", as_id=turn, x=f"{turn}") for client in clients for turn in range(5)]
+        calls = [client.call("echo", as_id=turn, x=f"{turn}") for client in clients for turn in range(CALLS)]
         answers = await asyncio.gather(*calls)
-    assert [answer.text for answer in answers] == [f"{turn}" for turn in range(5)] * 50
+    assert [answer.text for answer in answers] == [f"{turn}" for turn in range(CALLS)] * 50
     assert {answer.process for answer in answers} == {1, 2}
 
 

@@ -1,6 +1,7 @@
 """Questions while processes die: an answer that nobody can use is refused, and the call ends."""
 
 import time
+from statistics import median
 from typing import Final
 
 import httpx2
@@ -11,6 +12,9 @@ from tests.wire import LATEST_HANDSHAKE, Client, Json, Stream, connected
 
 SERVER: Final = "tests.servers.inquisitive:server"
 LEASE: Final = 1.0
+QUESTIONS: Final = 21
+RESUME_SECONDS: Final = 0.1
+"""Within this time, usually, an answer has resumed whoever asked."""
 ABLE: Final[Json] = {"elicitation": {}}
 
 
@@ -19,6 +23,24 @@ async def asked(stream: Stream) -> Json:
         if message.get("method") == "elicitation/create":
             return message
     raise AssertionError("the stream ended without a question")
+
+
+async def test_an_answer_that_another_process_took_resumes_its_asker_within_the_promised_time(
+    launch_fleet: Launch,
+) -> None:
+    """From the answer's POST to the call's result at the client, the median of many."""
+    fleet = launch_fleet(2, server=SERVER)
+    async with connected(fleet.url, LATEST_HANDSHAKE, capabilities=ABLE) as client:
+        took = []
+        for turn in range(QUESTIONS):
+            async with client.calling("greet", as_id=turn, pin=0) as stream:
+                question = await asked(stream)
+                answered = time.monotonic()
+                assert (await client.answer(question["id"], {"action": "decline"}, pin=1)).status == 202
+                assert (await stream.message()) is not None
+                took.append(time.monotonic() - answered)
+    usual = median(took)
+    assert usual <= RESUME_SECONDS, f"{usual * 1000:.0f} ms, {(RESUME_SECONDS - usual) * 1000:+.0f} ms to the promised"
 
 
 async def test_once_the_asker_is_dead_an_answer_is_refused_within_the_lease_time(launch_fleet: Launch) -> None:

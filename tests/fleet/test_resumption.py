@@ -52,6 +52,25 @@ async def test_twenty_clients_that_are_cut_at_once_each_get_their_own_rest(fleet
 
 
 @THREE
+async def test_five_thousand_events_are_replayed_while_a_thousand_more_are_emitted(fleet: Fleet) -> None:
+    """Resumability and Redelivery: gapless, in order and once, from every process; others of the session are served."""
+    async with listener(fleet, LATEST_HANDSHAKE) as client:
+        async with client.calling("flood_twice", as_id="long", pin=0, first=5000, second=1000) as stream:
+            assert numbers(await counted(stream, 1)) == [1]
+            place = stream.last_event_id
+            assert numbers(await counted(stream, 4999)) == [*range(2, 5001)]
+        async with client.listening(place, pin=1) as again:
+            assert numbers(await counted(again, 100)) == [*range(2, 102)]
+            await client.call("go_on", pin=0)
+            assert (await client.call("echo", x="served", pin=1)).text == "served"
+            replayed = await again.answer()
+        late = await client.resume(place, pin=2)
+    for answer in (replayed, late):
+        assert numbers(answer.messages) == [*range(2, 6001)]
+        assert answer.text == "6000"
+
+
+@THREE
 @every_legacy
 async def test_a_stream_may_be_cut_again_and_again(fleet: Fleet, date: str) -> None:
     """Resumability and Redelivery: from process to process, after every few events."""

@@ -107,8 +107,19 @@ async def part(turns: int, ctx: Context) -> str:
 
 
 @server.tool
+async def flood_twice(first: int, second: int, ctx: Context) -> int:
+    """Log so many messages, and so many more when this process is told to go on."""
+    for i in range(1, first + 1):
+        await ctx.log("info", {"count": i})
+    await go.get()
+    for i in range(first + 1, first + second + 1):
+        await ctx.log("info", {"count": i})
+    return first + second
+
+
+@server.tool
 async def go_on() -> None:
-    """Let `part` of this very process go on; pin the request to a process."""
+    """Let a tool of this very process go on that waits for it; pin the request to a process."""
     go.put_nowait(None)
 
 

@@ -22,8 +22,9 @@ GET: Final = {"Accept": "text/event-stream"}
 DEAD: Final = {"Mcp-Session-Id": "0" * 32}
 LIST: Final = {"jsonrpc": "2.0", "id": 5, "method": "tools/list"}
 OPENING: Final = {"protocolVersion": LATEST_HANDSHAKE, "capabilities": {}, "clientInfo": CLIENT_INFO}
+VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META: Final = {
-    "io.modelcontextprotocol/protocolVersion": MODERN,
+    VERSION: MODERN,
     "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
@@ -139,6 +140,10 @@ METHODS: Final = [
 ]
 """Methods of HTTP that are not served."""
 
+OTHER_METHOD: Final = {**MODERN_POST, "Mcp-Method": "notifications/cancelled"}
+NOTHING_KNOWN: Final = {"jsonrpc": "2.0", "method": "x", "params": {"_meta": {**META, VERSION: 7}}}
+OTHER_VERSION: Final = {"jsonrpc": "2.0", "method": "x", "params": {"_meta": {**META, VERSION: "2099-01-01"}}}
+
 ENVELOPES: Final = [
     Refused("modern batch", 400, -32600, b"[" + modern() + b"]", MODERN_POST, reason="batch"),
     Refused("modern reply", 400, -32600, b'{"jsonrpc":"2.0","id":5,"result":{}}', MODERN_POST),
@@ -155,6 +160,11 @@ ENVELOPES: Final = [
     Refused("modern with another method", 400, -32020, modern(method="tools/call"), MODERN_POST),
     Refused("modern unknown method", 404, -32601, modern(method="no/such"), {**MODERN_POST, "Mcp-Method": "no/such"}),
     Refused("modern null id", 400, -32600, modern().replace(b'"id": 5', b'"id": null'), MODERN_POST),
+    Refused(
+        "modern notification with another method", 400, -32020, plain(without(json.loads(modern()), "id")), OTHER_METHOD
+    ),
+    Refused("modern notification of no version", 400, -32602, plain(NOTHING_KNOWN), MODERN_POST),
+    Refused("modern notification of another version", 400, -32020, plain(OTHER_VERSION), MODERN_POST),
     Refused("modern nothing acceptable", 406, -32600, modern(), {**MODERN_POST, "Accept": "image/png"}),
     Refused("modern foreign origin", 403, -32600, modern(), {**MODERN_POST, "Origin": "https://evil.example"}),
 ]

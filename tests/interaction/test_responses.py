@@ -53,10 +53,13 @@ async def test_only_the_latest_legacy_revision_gets_a_priming_event(fleet: Fleet
 
 @every_legacy
 async def test_every_event_of_a_legacy_stream_has_an_id_of_its_own(fleet: Fleet, date: str) -> None:
-    """Transports, "Resumability and Redelivery": unique in the session."""
-    async with connected(fleet.url, date) as client:
+    """Transports, "Resumability and Redelivery": unique in the session, whichever stream it is on."""
+    async with connected(fleet.url, date) as client, client.listening() as listening:
         streams = [await client.call("count", as_id=1, n=5, token="t"), await client.call("slow", as_id=1, seconds=0.4)]
-    ids = [event.id for stream in streams for event in stream.events]
+        for what in ("tools", "prompts", "tools"):
+            await client.call("announce", what=what)
+            assert await listening.message() is not None
+    ids = [event.id for stream in streams for event in stream.events] + [event.id for event in listening.events]
     assert None not in ids
     assert len(set(ids)) == len(ids)
 

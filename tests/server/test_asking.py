@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mcpfleet import Context, ProtocolError, forms
+from mcpfleet.errors import CannotAsk
 from mcpfleet.protocol.messages import SamplingMessage, TextContent, ToolUseContent
 from tests.server.wire import Flight, Json, Node, Session
 from tests.server.world import World
@@ -144,25 +145,43 @@ async def test_no_question_to_a_modern_client_is_a_request(memory: World) -> Non
     assert got.result["resultType"] == "input_required"
 
 
-@pytest.mark.parametrize("method", ["completion/complete", "tools/list"])
-async def test_only_methods_that_may_ask_end_with_a_question(memory: World, method: str) -> None:
-    """Multi Round-Trip Requests, "Supported Requests"."""
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        (
+            "completion/complete",
+            {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": ""}},
+        ),
+        ("resources/list", {}),
+        ("resources/templates/list", {}),
+        ("acme/ask", {}),
+    ],
+)
+async def test_only_methods_that_may_ask_end_with_a_question(memory: World, method: str, params: Json) -> None:
+    """Multi Round-Trip Requests, "Supported Requests": whatever a handler of any other one does."""
     node = await memory.node()
+    server, raised = node.engine.server, list[str]()
 
-    @node.engine.server.prompt
+    async def ask(ctx: Context) -> Any:
+        """Ask, and note what comes of it."""
+        try:
+            return (await ctx.elicit("Who?", FORM)).action
+        except CannotAsk as error:
+            raised.append(str(error))
+            raise
+
+    @server.prompt
     def greet(name: str) -> str:
         """Greet somebody."""
         return name
 
-    @node.engine.server.completion("prompt", "greet", argument="name")
-    async def names(value: str, ctx: Context) -> list[str]:
-        """Ask before suggesting."""
-        return [(await ctx.elicit("Who?", FORM)).action]
-
-    params: Json = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": ""}}
+    server.completion("prompt", "greet", argument="name")(ask)
+    server.list_resources(ask)
+    server.method("acme/ask")(ask)
     meta = {"io.modelcontextprotocol/clientCapabilities": ABLE}
     got = await node.modern(method, params, meta=meta).got()
-    assert "input_required" not in str(got.messages)
+    assert (got.status, got.messages, got.error["code"]) == (200, [got.reply], -32603)
+    assert raised == [got.error["message"]]
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

@@ -48,6 +48,8 @@ async def test_a_mirrored_parameter_whose_header_agrees_is_served(
         ({"region": "eu"}, "EU"),
         ({"region": "eu"}, None),
         ({"region": "eu"}, "=?base64?!!?="),
+        ({"region": "caf\xe9"}, "caf\xe9"),
+        ({"region": "a\x00b"}, "a\x00b"),
         ({}, "eu"),
         ({"region": None}, "eu"),
     ],

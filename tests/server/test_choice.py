@@ -1,5 +1,6 @@
 """Which server's offer a request is made is decided for each request."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -59,6 +60,23 @@ async def test_the_principal_decides_in_sessions_too() -> None:
             session = await node.initialize(principal=principal)
             assert (await session.call(node, name).got()).text == name
             assert await listed(node, principal) == [name]
+
+
+async def test_lists_of_principals_that_alternate_never_mix_on_any_process() -> None:
+    """Caching, "Cache Scope": what is made for one of them says that it is for nobody else."""
+    store = MemoryBackplane()
+    one, other = (Engine(Server("main"), store, choose=by_principal) for _ in range(2))
+    async with one.running(), other.running():
+        nodes, parties = (Node(one), Node(other)), {"me": "mine", "you": "yours"}
+
+        async def seen(turn: int) -> tuple[str, str, str]:
+            subject = "me" if turn % 3 else "you"
+            got = await nodes[turn % 2].modern("tools/list", principal=Principal(subject)).got()
+            [tool] = got.result["tools"]
+            return subject, tool["name"], got.result["cacheScope"]
+
+        found = await asyncio.gather(*map(seen, range(60)))
+    assert set(found) == {(subject, name, "private") for subject, name in parties.items()}
 
 
 @pytest.mark.parametrize("raised", [ValueError("secret"), TimeoutError("secret")])

@@ -149,6 +149,35 @@ async def test_what_is_no_message_is_refused(pairs: Fleet, body: bytes, code: in
         assert (answer.status, answer.error["code"]) == (400, code)
 
 
+@pytest.mark.parametrize("date", LEGACY)
+async def test_a_batch_is_taken_where_the_revision_has_batches(pairs: Fleet, date: str) -> None:
+    """JSON-RPC 2.0, section 6: each response is a message of its own here, the malformed answered too."""
+    note = {"jsonrpc": "2.0", "method": "notifications/unheard-of"}
+    batch = [
+        7,
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"x": "a"}}},
+        note,
+        {"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": {"level": "info"}},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "no_such_tool"}},
+    ]
+    async with opened(pairs.balancer.url) as pair:
+        await pair.shake_hands(date)
+        answer = await pair.post(batch)
+        if date != "2025-03-26":
+            assert (answer.status, answer.error["code"]) == (400, -32600)
+            return
+        assert (answer.status, answer.body) == (202, b"")
+        told = {message.get("id"): message for message in [await pair.message() for _ in range(4)] if message}
+        assert told[None]["error"]["code"] == -32600
+        assert told[1]["result"]["content"][0]["text"] == "a"
+        assert told[2]["result"] == {}
+        assert told[3]["error"]["code"] == -32602
+        assert (await pair.post([note])).status == 202
+        unasked = {"jsonrpc": "2.0", "id": "ask-1", "result": {}}
+        for alone in ([unasked], [unasked, note]):
+            assert (await pair.post(alone)).error["data"] == {"reason": "nobody_asked"}
+
+
 async def test_an_answer_that_nobody_waits_for_is_refused(pairs: Fleet) -> None:
     async with opened(pairs.balancer.url) as pair:
         answer = await pair.post({"jsonrpc": "2.0", "id": "ask-1", "result": {}})

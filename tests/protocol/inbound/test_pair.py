@@ -13,7 +13,7 @@ from mcpfleet.protocol.inbound import (
     classify_pair_message,
     classify_pair_stream,
 )
-from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Request
+from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, Batch, Request
 from tests.protocol.inbound.posts import POST, headers, request
 
 
@@ -65,12 +65,19 @@ def test_a_message_of_another_media_type_is_415() -> None:
     [
         (b"{", PARSE_ERROR),
         (b"7", INVALID_REQUEST),
-        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', INVALID_REQUEST),
+        (b"[]", INVALID_REQUEST),
+        (b"[" + b",".join([b"7"] * 101) + b"]", INVALID_REQUEST),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"initialize"}]', INVALID_REQUEST),
     ],
 )
-def test_what_is_no_single_message_is_refused(body: bytes, code: int) -> None:
+def test_what_is_no_message_and_no_batch_is_refused(body: bytes, code: int) -> None:
     rejected = posted(body)
     assert (rejected.status, rejected.code) == (400, code)
+
+
+def test_a_batch_is_kept_where_the_session_may_have_them() -> None:
+    """JSON-RPC 2.0, section 6; whether its revision has batches is known to the session."""
+    assert posted(b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]') == PairMessage("s", Batch((Request(1, "ping"),)))
 
 
 def test_limits_are_the_operators() -> None:

@@ -115,10 +115,10 @@ class PairStream(Struct, frozen=True):
 
 
 class PairMessage(Struct, frozen=True):
-    """A POST of the oldest transport: one message, which is answered on the session's stream."""
+    """A POST of the oldest transport: one body, which is answered on the session's stream."""
 
     session_id: str
-    message: Request | Notification | Reply | Failure
+    message: Request | Notification | Reply | Failure | Batch
 
 
 Accepted = (

@@ -2,6 +2,7 @@
 
 from mcpfleet.protocol.headers import ACCEPT, ALLOW, CONTENT_TYPE, Headers
 from mcpfleet.protocol.inbound.arrivals import Limits, PairMessage, PairStream
+from mcpfleet.protocol.inbound.legacy import check_batch
 from mcpfleet.protocol.inbound.rejected import Rejected, invalid_request, malformed
 from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, Batch, Malformed, decode
 from mcpfleet.protocol.negotiation import EVENT_STREAM, acceptable, is_json
@@ -19,7 +20,7 @@ def classify_pair_stream(method: str, headers: Headers, messages: str) -> PairSt
 def classify_pair_message(
     method: str, headers: Headers, session_id: str | None, body: bytes, limits: Limits
 ) -> PairMessage | Rejected:
-    """A POST of one message of the session that its address names."""
+    """A POST of one body of the session that its address names; only that knows whether it may be a batch."""
     if method != "POST":
         return _not_allowed("POST")
     if headers.disagree(CONTENT_TYPE) or not is_json(headers.get(CONTENT_TYPE)):
@@ -29,8 +30,8 @@ def classify_pair_message(
     message = decode(body, max_depth=limits.max_depth, max_batch=limits.max_batch)
     if isinstance(message, Malformed):
         return malformed(message)
-    if isinstance(message, Batch):
-        return invalid_request("batch", "this transport has no batches")
+    if isinstance(message, Batch) and (refusal := check_batch(message, None)) is not None:
+        return refusal
     return PairMessage(session_id, message)
 
 

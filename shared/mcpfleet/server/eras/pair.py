@@ -18,9 +18,27 @@ from mcpfleet.backplane.follow import follow
 from mcpfleet.errors import LogGap, LogGone, TooLarge, Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.inbound import Initialize, PairMessage, PairStream, Rejected, read_handshake, refuse_meta
+from mcpfleet.protocol.inbound import (
+    Initialize,
+    PairMessage,
+    PairStream,
+    Rejected,
+    malformed,
+    read_handshake,
+    refuse_batch,
+    refuse_meta,
+)
 from mcpfleet.protocol.inbound.legacy import INITIALIZE
-from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, Failure, Notification, Reply, Request, encode_failure
+from mcpfleet.protocol.jsonrpc import (
+    INVALID_PARAMS,
+    Batch,
+    Failure,
+    Malformed,
+    Notification,
+    Reply,
+    Request,
+    encode_failure,
+)
 from mcpfleet.protocol.jsontext import dumps, loads
 from mcpfleet.protocol.revisions import OLDEST, negotiate
 from mcpfleet.server import signals
@@ -100,8 +118,10 @@ class Pair:
         except LogGone:  # it has ended since it was loaded
             return no_session(None)
 
-    async def _take(self, message: Request | Notification | Reply | Failure, sender: Sender) -> Answer:
+    async def _take(self, message: Request | Notification | Reply | Failure | Batch, sender: Sender) -> Answer:
         match message:
+            case Batch() as batch:
+                return await self._batch(batch, sender)
             case Request() as request:
                 await self._request(request, sender)
                 return ACCEPTED
@@ -110,6 +130,25 @@ class Pair:
                 return ACCEPTED
             case Reply() | Failure() as answer:
                 return ACCEPTED if await self._questions.give(sender.session, answer) else nobody_asked()
+
+    async def _batch(self, batch: Batch, sender: Sender) -> Answer:
+        """Take each message of a batch, whose responses are messages of their own; what expects none comes first."""
+        fault = refuse_batch(sender.session.revision)
+        if fault is not None:
+            return Answer(fault.status, fault.body())
+        for message in batch.messages:
+            if isinstance(message, Notification):
+                await self._take(message, sender)
+        given = [
+            await self._take(message, sender) for message in batch.messages if isinstance(message, Reply | Failure)
+        ]
+        expecting = [message for message in batch.messages if isinstance(message, Request | Malformed)]
+        for message in expecting:
+            if isinstance(message, Malformed):
+                await self._say(sender.session, malformed(message).body())
+            else:
+                await self._request(message, sender)
+        return ACCEPTED if expecting or not given or ACCEPTED in given else nobody_asked()
 
     async def _request(self, request: Request, sender: Sender) -> None:
         fault = refuse_meta(request)

@@ -51,6 +51,7 @@ class HttpPeer:
         self._write_timeout = write_timeout
         self._may_stream = may_stream
         self._streaming = False
+        self._begun = False
         self._finished = False
         self._over = asyncio.Event()
         self._turn = asyncio.Lock()
@@ -59,9 +60,9 @@ class HttpPeer:
         self._attending: asyncio.Task[NoReturn] | None = None
 
     @property
-    def streaming(self) -> bool:
-        """Whether the response is an event stream already."""
-        return self._streaming
+    def begun(self) -> bool:
+        """Whether the response was made a stream, and has not become one by itself."""
+        return self._begun
 
     async def serve(self, answering: Awaitable[Answer | None]) -> None:
         """Send what `answering` returns, after what it has streamed; it is cancelled when the client goes."""
@@ -83,6 +84,10 @@ class HttpPeer:
 
     async def begin(self) -> None:
         """Make the response an event stream; a comment goes with its head, since proxies wait for a first byte."""
+        self._begun = self._begun or not self._finished
+        await self._stream()
+
+    async def _stream(self) -> None:
         async with self._turn:
             if self._streaming or self._finished:
                 return
@@ -124,7 +129,7 @@ class HttpPeer:
         if self._streaming:
             await self.send(sse.comment(""))
         elif self._may_stream:
-            await self.begin()
+            await self._stream()
         else:
             self._last_write = asyncio.get_running_loop().time()  # look again later: it may become a stream
 

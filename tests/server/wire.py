@@ -32,7 +32,7 @@ class RecordingPeer:
 
     def __init__(self) -> None:
         self.resumable = True
-        self.streaming = False
+        self.begun = False
         self.reading = asyncio.Event()
         self.reading.set()
         self.events: list[Event] = []
@@ -40,10 +40,10 @@ class RecordingPeer:
 
     async def begin(self) -> None:
         await self.reading.wait()
-        self.streaming = True
+        self.begun = True
 
     async def send(self, frame: bytes) -> None:
-        assert self.streaming, "nothing may be sent before the head"
+        assert self.begun, "nothing may be sent before the head"
         await self.reading.wait()
         self.record(frame)
 
@@ -179,7 +179,7 @@ class Flight:
             self.peer.arrived.put_nowait(None)
 
     def _land(self, answer: Answer | None) -> Got:
-        if not self.peer.streaming:
+        if not self.peer.begun:
             assert answer is not None, "neither an answer nor a stream"
             whole_stream = answer.media_type == EVENT_STREAM
             events = Decoder().feed(answer.body) if whole_stream else []

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from mcpfleet import Context, Principal
+from mcpfleet.backplane.intercepted import Intercepted
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY
@@ -19,7 +20,7 @@ from mcpfleet.server.rootschange import RootsHook
 from mcpfleet_service.endpoint import Endpoint
 from mcpfleet_service.guards import Guard
 from tests.server.wire import call, request
-from tests.server.world import PATIENT, Stage, eventually
+from tests.server.world import PATIENT, Link, Stage, eventually
 from tests.service.live import DEADLINE, Line, served
 
 LIMIT = 10_000
@@ -43,14 +44,19 @@ class Service:
 
 @asynccontextmanager
 async def serving(
-    *, policy: Any = PATIENT, http: str = "httptools", on_roots_changed: RootsHook | None = None, **options: Any
+    *,
+    policy: Any = PATIENT,
+    http: str = "httptools",
+    link: Link | None = None,
+    on_roots_changed: RootsHook | None = None,
+    **options: Any,
 ) -> AsyncIterator[Service]:
     """Serve an endpoint with these options at every path."""
     stage = Stage()
     server = stage.server()
     if on_roots_changed is not None:
         server.on_roots_changed(on_roots_changed)
-    engine = Engine(server, MemoryBackplane(), policy)
+    engine = Engine(server, Intercepted(MemoryBackplane(), link or Link()), policy)
     guard = Guard(("localhost",), ("https://app.example.com",))
     given = {"max_body": LIMIT, "keepalive": None, "authenticate": None, **options}
     endpoint = Endpoint(lambda: engine, guard, given.pop("authenticate"), **given)
@@ -359,6 +365,24 @@ async def test_a_batch_with_a_request_that_is_silent_for_long_becomes_a_stream_b
             service.stage.release("a")
 
 
+async def test_a_request_that_has_become_a_stream_by_itself_still_has_a_response_if_the_store_is_away() -> None:
+    """There is nothing that its client could take up again."""
+    link = Link()
+    async with serving(keepalive=0.02, link=link) as service:
+        session = await initialized(service)
+        go = link.hold(f"get {session}/session")
+        async with service.line() as line:
+            await line.request("POST", "/mcp", **legacy(call("echo", x="a"), session))
+            status, headers = await line.head()
+            assert (status, headers["content-type"]) == (200, "text/event-stream")
+            link.away = True
+            go()
+            while (chunk := await line.chunk()) == b": \n\n":
+                pass
+            assert json.loads(chunk.removeprefix(b"data: "))["error"]["data"] == {"reason": "store_unavailable"}
+            assert await line.chunk() == b""
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_client_that_leaves_cancels_its_modern_call_within_a_second(streamed: bool) -> None:
     async with serving() as service:
@@ -386,6 +410,7 @@ async def test_a_client_that_leaves_does_not_cancel_its_legacy_call() -> None:
             await line.request("GET", "/mcp", Accept=BOTH, Mcp_Session_Id=session, Last_Event_ID=begun)
             await line.head()
             await line.chunk()
+            assert begun.encode() in await line.chunk()
             assert b'"progress":1' in await line.chunk()
             assert service.stage.cancelled.empty()
             service.stage.release("a", "still there")

@@ -154,7 +154,7 @@ class _LinePeer:
     """A `Peer` without a response of its own: what is streamed to it goes into the common connection."""
 
     resumable = False
-    streaming = False
+    begun = False
 
     def __init__(self, write: Write) -> None:
         self._write = write

@@ -179,7 +179,7 @@ class Engine:
             refusal = Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
             answer = _failed(asked, refusal, 500)
         # A stream of a session just ends: it can be taken up again, and then its response may come.
-        return answer if isinstance(asked, ModernRequest | StatelessPost) or not peer.streaming else None
+        return answer if isinstance(asked, ModernRequest | StatelessPost) or not peer.begun else None
 
     async def _serve(self, asked: Accepted, headers: Headers, principal: Principal | None, peer: Peer) -> Answer | None:
         match asked:

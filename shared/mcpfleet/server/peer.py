@@ -47,8 +47,8 @@ class Peer(Protocol):
         ...
 
     @property
-    def streaming(self) -> bool:
-        """Whether the response is an event stream already, so that no status or header can be sent any more."""
+    def begun(self) -> bool:
+        """Whether `begin` was called; a response that has become a stream by itself was not begun."""
         ...
 
     async def begin(self) -> None:

@@ -112,7 +112,7 @@ class _Overheard:
         return getattr(self._peer, name)
 
     async def begin(self) -> None:
-        if not self._peer.streaming:
+        if not self._peer.begun:
             self._channel.answered("text/event-stream")
         await self._peer.begin()
 
@@ -132,7 +132,7 @@ def _note_engine(module: ModuleType) -> None:
         channel = Channel("http", getattr(asked, "session_id", None), revision and revision.date)
         channel.heard(_text(asked))
         answer = await serve(engine, asked, headers, principal, _Overheard(peer, channel))
-        if peer.streaming:
+        if peer.begun:
             channel.said(b"data: %b\n\n" % answer.body if answer and answer.body else b"", last=True)
         elif answer is not None:
             channel.answered(answer.media_type, dict(answer.headers).get("Mcp-Session-Id"))

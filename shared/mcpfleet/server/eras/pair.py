@@ -246,8 +246,8 @@ class _Messages:
         self._events = sse.Decoder()
 
     @property
-    def streaming(self) -> bool:
-        return self._peer.streaming
+    def begun(self) -> bool:
+        return self._peer.begun
 
     async def begin(self) -> None:
         await self._peer.begin()

@@ -57,6 +57,8 @@ from mcpfleet.server.context import Context
 from mcpfleet.server.depends import Depends
 from mcpfleet.server.elicitation import Elicited
 from mcpfleet.server.fleet import Fleet
+from mcpfleet.server.hooks import CallNext
+from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.prompt import Prompt
 from mcpfleet.server.server import Server
 from mcpfleet.server.tool import Tool
@@ -68,6 +70,7 @@ __all__ = [
     "AudioContent",
     "BackplaneError",
     "CacheHint",
+    "CallNext",
     "CallToolResult",
     "Cancelled",
     "Completion",
@@ -84,6 +87,7 @@ __all__ = [
     "GetPromptResult",
     "Icon",
     "ImageContent",
+    "Incoming",
     "InputRequiredResult",
     "ListRoots",
     "ListRootsResult",

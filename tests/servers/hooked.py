@@ -3,20 +3,22 @@
 import logging
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from mcpfleet import Context, Server
+from mcpfleet import CallNext, CallToolResult, Context, Incoming, ProtocolError, Server, TextContent, ToolError
 
 log = logging.getLogger("hooked")
 
 
 @dataclass
 class Life:
-    """What one process has."""
+    """What one process has, and what it went through."""
 
     pid: int
     entered: int = 0
     served: int = 0
+    journal: list[str] = field(default_factory=list)
 
 
 life = Life(os.getpid())
@@ -35,9 +37,63 @@ async def lifespan(_server: Server) -> AsyncIterator[Life]:
 server = Server("hooked", version="1", lifespan=lifespan)
 
 
+@server.around_request
+async def watch(request: Incoming, call_next: CallNext, ctx: Context) -> Any:
+    """Note who is served with what, and how it ended."""
+    name = (request.client or {}).get("name")
+    life.journal.append(f"{request} of {name}")
+    ctx.state.watched = f"{request.method} in {request.protocol_version}"
+    try:
+        return await call_next(request)
+    except Exception as error:
+        life.journal.append(f"{request} raised {type(error).__name__}")
+        raise
+
+
+@server.around_request("tools/call", "guarded")
+async def guard(request: Incoming, call_next: CallNext) -> Any:
+    """Do what the arguments say."""
+    match request.arguments:
+        case {"mood": "refuse"}:
+            raise ProtocolError(-31000, "Not now", {"retry": True})
+        case {"mood": "tell"}:
+            raise ToolError("Only in office hours.")
+        case {"mood": "break"}:
+            raise RuntimeError("postgres://admin:hunter2@db")
+        case {"mood": "answer"}:
+            return CallToolResult(content=(TextContent(text="from the hook"),))
+    return await call_next(request.with_arguments({"mood": "changed"}))
+
+
+@server.tool
+async def guarded(mood: str, ctx: Context) -> str:
+    """Tell the mood, and what the hook has left."""
+    return f"{mood} by {ctx.state.watched}"
+
+
 @server.tool
 async def lived(ctx: Context) -> dict[str, int]:
     """Tell what this process has entered."""
     found: Life = ctx.lifespan
     found.served += 1
     return {"pid": os.getpid(), "made": found.pid, "entered": found.entered}
+
+
+@server.tool
+async def journal() -> list[str]:
+    """What this very process went through; pin the request to a process."""
+    return life.journal
+
+
+@server.notification("acme/noted")
+async def noted(word: str, ctx: Context) -> None:
+    """Note a word."""
+    if word == "fail":
+        raise RuntimeError("no luck")
+    life.journal.append(f"noted {word} in {ctx.era.value}")
+
+
+@server.resource("config://app")
+async def config() -> str:
+    """Tell how it is set up."""
+    return "as usual"

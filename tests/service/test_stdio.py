@@ -465,6 +465,34 @@ async def test_a_lifespan_lasts_as_long_as_the_process(date: str) -> None:
     assert (code, errors.count("left its lifespan after 1")) == (0, 1)
 
 
+@both_eras
+async def test_hooks_and_notifications_of_ones_own_are_served_too(date: str) -> None:
+    async with child("tests.servers.hooked:server") as serving:
+        await serving.notify("acme/noted", {"word": "early"})
+        await serving.shake_hands(date)
+        meta = {"_meta": META} if date == wire.MODERN else {}
+        await serving.notify("acme/noted", {"word": "first", **meta})
+        await serving.notify("acme/noted", {"word": "fail", **meta})
+        await serving.call("guarded", as_id=1, date=date, mood="warm")
+        assert await serving.text(1) == f"changed by tools/call in {date}"
+        await serving.call("guarded", as_id=2, date=date, mood="break")
+        assert (await serving.answer(2))["result"]["isError"]
+        await journal(serving, f"noted first in {'modern' if date == wire.MODERN else 'legacy'}")
+        await journal(serving, "noted early in modern")
+        await journal(serving, "acme/noted raised RuntimeError")
+        code, _, errors = await serving.close()
+    assert code == 0
+    assert "hunter2" in errors
+    assert "hunter2" not in str(serving.lines)
+
+
+async def test_a_modern_cancel_passes_through_the_hooks(tmp_path: Path) -> None:
+    async with child("tests.servers.hooked:server") as serving:
+        await serving.notify("notifications/cancelled", {"requestId": "nobody's"})
+        await journal(serving, "notifications/cancelled of None")
+        assert (await serving.close())[0] == 0
+
+
 async def test_a_lifespan_that_cannot_be_entered_is_told_in_one_line() -> None:
     async with child("tests.servers.hooked:server", HOOKED_REFUSES="1") as serving:
         code, said, errors = await serving.ended()

@@ -57,12 +57,13 @@ class Callee:
         Raises `InputRequired`, `Overloaded`, and whatever the functions raise. One that tries to end the process only
         fails.
         """
-        value = await self._provided(keywords, context, threads)
+        value = await self.returned(keywords, context, threads)
         if isinstance(value, InputRequiredResult):
             raise InputRequired(value)
         return value
 
-    async def _provided(self, keywords: Mapping[str, Any], context: object, threads: Threads) -> Any:
+    async def returned(self, keywords: Mapping[str, Any], context: object, threads: Threads) -> Any:
+        """Likewise, whatever it returns."""
         if not self.dependencies:
             given = {**keywords, **dict.fromkeys(self.contexts, context)} if self.contexts else keywords
             return await self.run(given, threads)

@@ -6,6 +6,7 @@ from typing import Any
 
 from mcpfleet.errors import CannotAsk, MissingCapability
 from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.inbound import Initialize
 from mcpfleet.protocol.jsonrpc import RequestId
 from mcpfleet.protocol.questions import Question, missing
 from mcpfleet.protocol.revisions import Revision
@@ -33,6 +34,22 @@ class Caller:
     """What the handler wanted to find again in this round."""
     reachable: bool = True
     """False without sessions: nothing is known of the client, and it has no way to answer."""
+
+    @classmethod
+    def shaking_hands(
+        cls, asked: Initialize, revision: Revision, headers: Headers, principal: Principal | None
+    ) -> "Caller":
+        """The sender of a handshake that comes to this revision."""
+        return cls(
+            revision=revision,
+            principal=principal,
+            headers=headers,
+            client_info=asked.client_info,
+            capabilities=asked.client_capabilities,
+            log_level=None,
+            request_id=asked.request.id,
+            meta=asked.request.params.get("_meta", {}),
+        )
 
     @property
     def progress_token(self) -> RequestId | None:

@@ -16,6 +16,7 @@ from mcpfleet.protocol.inbound import (
     LegacyEnd,
     LegacyPost,
     LegacyStream,
+    ModernNotification,
     ModernRequest,
     Rejected,
     classify_line,
@@ -37,6 +38,7 @@ from mcpfleet.protocol.jsonrpc import (
     is_id,
 )
 from mcpfleet.protocol.messages.notifications import Cancelled
+from mcpfleet.protocol.revisions import LATEST
 from mcpfleet.protocol.sse import Decoder
 from mcpfleet.server.cancellation import reason_in
 from mcpfleet.server.engine import Engine
@@ -68,9 +70,11 @@ class Conversation:
         message = decode(line)
         if isinstance(message, Malformed):
             return await self.refuse(malformed(message))
+        asked: Accepted | EarlyPing | Rejected | None
         if isinstance(message, Notification) and self._cancels(message):
-            return None
-        asked = classify_line(message, self._session)
+            asked = ModernNotification(LATEST, message)  # what is left to do is to let hooks know
+        else:
+            asked = classify_line(message, self._session)
         match asked:
             case Rejected():
                 await self.refuse(asked)
@@ -82,7 +86,7 @@ class Conversation:
                 await self._start(asked, asked.request.id)
             case LegacyPost(message=Request() | Batch() as request):
                 await self._start(asked, request.id if isinstance(request, Request) else None)
-            case LegacyPost(message=Notification() | Reply() | Failure()):
+            case LegacyPost(message=Notification() | Reply() | Failure()) | ModernNotification():
                 await self._serve(asked)  # what is wrong with it cannot be answered
         return None
 

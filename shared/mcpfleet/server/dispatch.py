@@ -1,24 +1,20 @@
-"""From a method's name to its outcome: the one place where exceptions become words for the peer."""
+"""From a method's name to its outcome."""
 
 import asyncio
-import logging
-import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfleet.errors import ProtocolError, ToolError
-from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Request
-from mcpfleet.protocol.messages.content import TextContent
-from mcpfleet.protocol.messages.tools import CallToolResult
+from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.revisions import Era
+from mcpfleet.server.around import Around
+from mcpfleet.server.boundary import CALL_TOOL, StoreAway, outcome_of
 from mcpfleet.server.callee import InputRequired
 from mcpfleet.server.caller import Caller
-from mcpfleet.server.cancellation import reason_of
 from mcpfleet.server.capabilities import FEATURES, offers
 from mcpfleet.server.context import Context
-from mcpfleet.server.fleet import NOBODY, Fleet
-from mcpfleet.server.lifespan import Lived
+from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.methods.completion import Completions
 from mcpfleet.server.methods.custom import Custom
 from mcpfleet.server.methods.desk import Desk
@@ -28,15 +24,13 @@ from mcpfleet.server.methods.prompts import Prompts
 from mcpfleet.server.methods.resources import Resources
 from mcpfleet.server.methods.skills import Skills
 from mcpfleet.server.operation import Operation
-from mcpfleet.server.outcome import STORE_AWAY, Outcome, Refusal, Success
+from mcpfleet.server.outcome import Outcome, Success
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.places import Places
 from mcpfleet.server.server import Server
 from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.tool import Tool
-
-log = logging.getLogger("mcpfleet.dispatch")
 
 Handler = Callable[[Mapping[str, Any], Context], Awaitable[Success]]
 
@@ -61,17 +55,15 @@ class Dispatcher:
         self,
         server: Server,
         threads: Threads,
-        fleet: Fleet = NOBODY,
         *,
         page_size: int | None = None,
         switches: Switches | None = None,
-        lived: Lived | None = None,
+        around: Around | None = None,
     ) -> None:
         """`page_size` is how many items a page of a list has; None: all of them."""
         self._server = server
         self._threads = threads
-        self._fleet = fleet
-        self._lived = lived or Lived()
+        self._around = around or Around(server, threads)
         self._switches = switches
         self._desk = desk = Desk(server, threads, self.perform, page_size, switches)
         self._custom = Custom(desk)
@@ -89,31 +81,35 @@ class Dispatcher:
             "server/discover": Method(self._discover, eras=MODERN),
             "skills/get": Method(skills.get),
             "skills/list": Method(skills.list),
-            "tools/call": Method(self._call_tool),
+            CALL_TOOL: Method(self._call_tool),
             "tools/list": Method(lists.tools),
         }
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
         """Serve one request to its outcome; what the peer may not read is logged under a correlation id."""
-        context = Context(caller, outlet, self._fleet, self._lived.value)
+        context = self._around.context(caller, outlet)
         try:
-            method = self._methods.get(request.method)
-            if method is None and (custom := self._custom.find(request.method)) is not None:
-                return await self._custom.call(custom, request.params, context)
-            if method is None or caller.revision.era not in method.eras or not self._offers(request.method):
-                return Refusal(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
-            if self._switches is not None and not await self._switches.ready(fresh=request.method in LISTS):
-                return STORE_AWAY
-            return await method.handler(request.params, context)
-        except (ProtocolError, ToolError) as error:
-            return Refusal.because(error)
-        except BaseException as error:  # the boundary: what is ours is logged, and no words for the peer
-            if not _is_ours(error):
-                context.cancel(reason_of(error))
-                raise
-            return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": _logged(request.method, error)})
+            if not self._around.of(request.method):
+                return await self._served(request, request.params, context)
+            message = Incoming.of(request, caller)
+            return await self._around.request(message, context, lambda params: self._served(request, params, context))
+        except BaseException as error:  # noqa: BLE001  # the boundary: it becomes an outcome there, or is raised again
+            return outcome_of(error, Incoming.of(request, caller), context)
         finally:
             context.close()
+
+    async def _served(self, request: Request, params: Mapping[str, Any], context: Context) -> Success:
+        """Serve a request with these params, which hooks may have changed."""
+        method = self._methods.get(request.method)
+        if method is None and (custom := self._custom.find(request.method)) is not None:
+            return await self._custom.call(custom, params, context)
+        if method is None or context.era not in method.eras or not self._offers(request.method):
+            raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
+        if self._switches is not None and not await self._switches.ready(fresh=request.method in LISTS):
+            raise StoreAway
+        if request.method == CALL_TOOL and context.era is Era.MODERN:
+            self._check_headers(request.params, context)
+        return await method.handler(params, context)
 
     async def perform(self, operation: Operation, context: Context) -> Success:
         """Make the call, in its turn and within its time: all that authors wrote is called here, whatever it is."""
@@ -141,10 +137,8 @@ class Dispatcher:
     async def _call_tool(self, params: Mapping[str, Any], context: Context) -> Success:
         tool = self._tool(params)
         arguments = table(params, "arguments")
-        if context.era is Era.MODERN and (complaint := tool.header_complaint(arguments, context.headers)):
-            raise ProtocolError(HEADER_MISMATCH, complaint)
         operation = Operation(
-            method="tools/call",
+            method=CALL_TOOL,
             target=tool.name,
             arguments=arguments,
             work=lambda: tool.call(context, arguments, self._threads),
@@ -152,16 +146,14 @@ class Dispatcher:
             limit=tool.limit,
             output_schema=tool.definition.output_schema,
         )
-        try:
-            return await self.perform(operation, context)
-        except ToolError as error:
-            return _failed(str(error))
-        except ProtocolError:
-            raise
-        except BaseException as error:  # the same boundary, for what the protocol wants as a tool's result
-            if not _is_ours(error):
-                raise
-            return _failed(f"The tool failed. Correlation id: {_logged(tool.name, error)}")
+        return await self.perform(operation, context)
+
+    def _check_headers(self, params: Mapping[str, Any], context: Context) -> None:
+        """Compare the headers that repeat arguments with the arguments that the client has sent."""
+        name = params.get("name")
+        tool = self._desk.registry.tools.get(name) if isinstance(name, str) else None
+        if tool is not None and (complaint := tool.header_complaint(table(params, "arguments"), context.headers)):
+            raise ProtocolError(HEADER_MISMATCH, complaint)
 
     def _tool(self, params: Mapping[str, Any]) -> Tool:
         name = text(params, "name")
@@ -179,24 +171,3 @@ class Dispatcher:
     def _offers(self, method: str) -> bool:
         feature = FEATURES.get(method)
         return feature is None or offers(self._server.registry, feature)
-
-
-def _failed(text: str) -> Success:
-    return Success(CallToolResult(content=(TextContent(text=text),), is_error=True))
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Whether an exception is the handler's failure, to be logged and told, and not the end of its task or process.
-
-    A `CancelledError` that nobody asked of this task comes from another one that the handler waited for.
-    """
-    if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is not None and not task.cancelling()
-    return isinstance(error, Exception | BaseExceptionGroup)
-
-
-def _logged(target: str, error: BaseException) -> str:
-    correlation = secrets.token_hex(8)
-    log.error("%s failed; correlation id %s", target, correlation, exc_info=error)
-    return correlation

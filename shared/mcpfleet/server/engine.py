@@ -29,6 +29,7 @@ from mcpfleet.protocol.inbound import (
     StatelessPost,
 )
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, encode_failure
+from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.call import Means
 from mcpfleet.server.calls import Calls
@@ -47,8 +48,9 @@ from mcpfleet.server.feed import Feed
 from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.lifespan import Lived
 from mcpfleet.server.loglevels import LogLevels
+from mcpfleet.server.notices import Notices
 from mcpfleet.server.outcome import STORE_AWAY, Refusal
-from mcpfleet.server.peer import ACCEPTED, Answer, Peer
+from mcpfleet.server.peer import Answer, Peer
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
@@ -88,13 +90,15 @@ class Engine:
         self._watches = Watches(self._feed)
         self._switches = Switches(server, process, self._feed, self._events.publish)
         self.fleet = Fleet(self._events.publish, self._switches.switch)
+        self._around = around = Around(server, self._threads, self.fleet, self._lived)
+        self._notices = notices = Notices(server, self._threads, around)
         dispatcher: Serving = self._dispatcher(server, self._switches)
         if choose is not None:
             dispatcher = Choice(choose, self._dispatcher)
         replies = Replies(msgspec.to_builtins(server.info))
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
         rounds = Rounds(dispatcher, Shim(dispatcher, server.input_required_legacy_shim), states, self._policy)
-        self._modern = Modern(rounds, Listening(server, process, self._watches, replies), replies)
+        self._modern = Modern(rounds, Listening(server, process, self._watches), replies, around, notices)
         sessions = Sessions(process)
         signals = Signals(process, sessions)
         cancellations = Cancellations(process, signals)
@@ -103,13 +107,24 @@ class Engine:
         subscriptions = Subscriptions(process, self._events)
         levels = LogLevels(sessions, self._events)
         subscribing = Subscribing(server, subscriptions)
-        requests = Requests(process, signals, levels, subscribing, self._calls, replies)
+        requests = Requests(process, signals, levels, subscribing, self._calls, replies, around)
         standalone = Standalone(server, process, sessions, signals, subscriptions, levels, self._feed)
         self._legacy = Legacy(
-            server, sessions, cancellations, requests, standalone, replies, questions, self._policy.handshake
+            server,
+            sessions,
+            cancellations,
+            requests,
+            standalone,
+            replies,
+            questions,
+            around,
+            notices,
+            self._policy.handshake,
         )
-        self._pair = Pair(server, process, sessions, signals, self._legacy, requests, standalone, replies, questions)
-        self._stateless = Stateless(server, self._modern, replies, self._policy.handshake)
+        self._pair = Pair(
+            server, process, sessions, signals, self._legacy, requests, standalone, replies, questions, around
+        )
+        self._stateless = Stateless(server, self._modern, replies, around, notices, self._policy.handshake)
         self._pulse = Pulse(
             backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
         )
@@ -186,11 +201,11 @@ class Engine:
             case ModernRequest():
                 return await self._modern.serve(asked, headers, principal, peer)
             case ModernNotification():
-                return ACCEPTED
+                return self._modern.notification(asked, headers, principal)
             case Initialize(stateless=True):
-                return self._stateless.initialize(asked)
+                return await self._stateless.initialize(asked, headers, principal)
             case Initialize():
-                return await self._legacy.initialize(asked, principal)
+                return await self._legacy.initialize(asked, headers, principal)
             case LegacyPost():
                 return await self._legacy.post(asked, headers, principal, peer)
             case StatelessPost():
@@ -208,6 +223,7 @@ class Engine:
         yield self._feed.run()
         yield self._watches.run()
         yield self._calls.run()
+        yield self._notices.run()
         yield self._keyring.run()
         if self.server.switchable:
             yield self._switches.run()
@@ -215,23 +231,26 @@ class Engine:
     async def _wind_down(self) -> None:
         self.drain()
         if self._drained_at is not None:
-            await self._calls.ended(within=self._drained_at - asyncio.get_running_loop().time())
+            clock = asyncio.get_running_loop().time
+            await self._calls.ended(within=self._drained_at - clock())
+            await self._notices.ended(within=self._drained_at - clock())
         self._stop()
         await self._calls.ended(within=self._policy.lease)
+        await self._notices.ended(within=self._policy.lease)
         await self._pulse.leave()
 
     def _stop(self) -> None:
         self._calls.stop()
         self._modern.stop()
+        self._notices.stop()
 
     def _dispatcher(self, server: Server, switches: Switches | None = None) -> Dispatcher:
         return Dispatcher(
             server,
             self._threads,
-            self.fleet,
             page_size=self._policy.page_size,
             switches=switches,
-            lived=self._lived,
+            around=self._around if server is self.server else self._around.inside(server),
         )
 
     def _beat(self) -> Beat:

@@ -10,6 +10,7 @@ from mcpfleet.server.catalog import Catalog, fingerprint
 from mcpfleet.server.completion import Completer, Of
 from mcpfleet.server.dynamic import Lister
 from mcpfleet.server.method import CustomMethod
+from mcpfleet.server.notification import CustomNotification
 from mcpfleet.server.prompt import Prompt
 from mcpfleet.server.resource import Reading, ServedResource, ServedTemplate
 from mcpfleet.server.skill import ServedSkill, SkillFile
@@ -23,6 +24,7 @@ class Registry:
         "completers",
         "listers",
         "methods",
+        "notifications",
         "prompts",
         "readers",
         "resources",
@@ -41,6 +43,8 @@ class Registry:
         """Functions that list resources and templates."""
         self.methods: Catalog[CustomMethod] = Catalog("method", lambda one: one.name, _nothing)
         """Methods of the author's own."""
+        self.notifications: Catalog[CustomNotification] = Catalog("notification", lambda one: one.name, _nothing)
+        """Notifications of the author's own."""
         self.readers: Catalog[Reading] = Catalog("reader", lambda one: one.callee.function, _nothing)
         """Functions that read what no resource and no template has."""
         self.skills: Catalog[ServedSkill] = Catalog("skill", lambda one: one.definition.uri, _told)
@@ -91,6 +95,7 @@ class Registry:
             (self.templates, [one.renamed(prefix + one.definition.name) for one in other.templates]),
             (self.completers, [_prefixed(one, prefix) for one in other.completers]),
             (self.methods, [one.renamed(prefix + one.name) for one in other.methods]),
+            (self.notifications, [one.renamed(prefix + one.name) for one in other.notifications]),
             (self.listers, other.listers.listed),
             (self.readers, other.readers.listed),
             (self.skills, other.skills.listed),
@@ -130,7 +135,7 @@ class Registry:
     def __bool__(self) -> bool:
         """Whether anything is registered."""
         offered = (self.tools, self.prompts, self.resources, self.templates, self.listers, self.readers, self.methods)
-        return any(offered) or bool(self.skills)
+        return any(offered) or bool(self.notifications or self.skills)
 
     @property
     def digest(self) -> str:

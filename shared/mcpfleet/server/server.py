@@ -15,8 +15,10 @@ from mcpfleet.server.capabilities import Extensions, capabilities, checked_exten
 from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
 from mcpfleet.server.dynamic import compile_lister, compile_reader
+from mcpfleet.server.hooks import Hooks, compile_hook
 from mcpfleet.server.lifespan import Lifespan, checked_lifespan
 from mcpfleet.server.method import compile_method
+from mcpfleet.server.notification import compile_notification
 from mcpfleet.server.options import PromptOptions, ResourceOptions, ToolOptions
 from mcpfleet.server.permission import MayWatch
 from mcpfleet.server.prompt import Prompt, compile_prompt
@@ -90,6 +92,8 @@ class Server:
         """What decides on who may watch what; None: everybody may watch everything."""
         self.lifespans = [] if lifespan is None else [checked_lifespan(lifespan)]
         """What each process enters before it serves, in order."""
+        self.hooks = Hooks()
+        """What is around the messages of clients."""
         self._cache = _checked_hints(cache)
         self._extensions = checked_extensions(extensions or {})
 
@@ -269,6 +273,44 @@ class Server:
 
         return register
 
+    @overload
+    def around_request(self, function: Function, /) -> Function: ...
+
+    @overload
+    def around_request(self, method: str, target: str | None = None, /) -> Callable[[Function], Function]: ...
+
+    def around_request(self, method: Any, target: str | None = None, /) -> Any:
+        """Call this coroutine function around messages from clients, and return it unchanged; as a decorator.
+
+        It takes an `Incoming` and `call_next`, and returns what `await call_next(request)` returns, or another result
+        of the kind; what went wrong is raised from there. It may take a `Context`, and what `Depends` provides, too.
+        Bare, it is around every message; in parentheses around those of a method, or for one `target` of it: a tool or
+        prompt by its name, a resource by its URI. Hooks are registered outermost first, before the server is served.
+        """
+        if not isinstance(method, str):
+            self.hooks.add(compile_hook(method, context_type=Context))
+            return method
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.hooks.add(compile_hook(function, method, target, context_type=Context))
+            return function
+
+        return register
+
+    def notification(self, name: str, /, *, timeout: float | None = None) -> Callable[[Function], Function]:
+        """Register a function for a notification of its own, such as `acme/moved`, from clients of either era.
+
+        It takes the params as a tool takes its arguments. Nobody waits for it, and nobody is told what it raises, but
+        the log; `timeout` is in seconds, 60 by default. `RegistrationError` for a name of the protocol's.
+        """
+
+        def register(function: Function) -> Function:
+            heeding = compile_notification(function, name, timeout=timeout, context_type=Context)
+            self.registry.notifications.add(heeding)
+            return function
+
+        return register
+
     def cache_hint(self, method: str) -> CacheHint:
         """How long a result of this method stays fresh, and for whom."""
         return self._cache.get(method, FRESH)
@@ -276,9 +318,15 @@ class Server:
     def include(self, other: "Server", *, prefix: str = "") -> None:
         """Offer everything that the other server offers now, each name after the prefix; all of it, or nothing.
 
-        Its lifespan is entered after this server's; several yield mappings, whose members are merged.
+        Its hooks come with it, inside this server's, and are around what has come from it, and nothing else. Its
+        lifespan is entered after this server's; several yield mappings, whose members are merged. What else a server
+        has, such as who may watch what, is only that of the server that is served.
         """
+        hooks = [hook.included(other.registry, prefix) for hook in other.hooks]
+        if hooks:
+            self.hooks.check_open()
         self.registry.include(other.registry, prefix)
+        self.hooks.add(*hooks)
         self.lifespans += [each for each in other.lifespans if each not in self.lifespans]
 
     def may_watch(self, hook: Hook, /) -> Hook:

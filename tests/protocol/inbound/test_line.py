@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from mcpfleet.protocol.inbound import EarlyPing, Initialize, LegacyPost, ModernRequest, Rejected, classify_line
+from mcpfleet.protocol.inbound import (
+    EarlyPing,
+    Initialize,
+    LegacyPost,
+    ModernNotification,
+    ModernRequest,
+    Rejected,
+    classify_line,
+)
 from mcpfleet.protocol.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -16,6 +24,7 @@ from mcpfleet.protocol.jsonrpc import (
     Reply,
     Request,
 )
+from mcpfleet.protocol.revisions import LATEST
 from tests.protocol.inbound.posts import HELLO, LEGACY, META, MODERN, VERSION_KEY
 
 HANDSHAKE = Request(1, "initialize", {**HELLO})
@@ -89,10 +98,17 @@ def test_no_handshake_is_part_of_a_batch(session: str | None) -> None:
     assert refused(Batch((HANDSHAKE,)), session).code == INVALID_REQUEST
 
 
-@pytest.mark.parametrize("message", LEGACY_MESSAGES[1:4], ids=lambda message: type(message).__name__)
-def test_what_expects_nothing_is_passed_over_before_the_handshake(message: Any) -> None:
+@pytest.mark.parametrize("message", LEGACY_MESSAGES[2:4], ids=lambda message: type(message).__name__)
+def test_an_answer_is_passed_over_before_the_handshake(message: Any) -> None:
     assert classify_line(message, None) is None
 
 
-def test_a_modern_notification_is_not_of_the_session() -> None:
-    assert classify_line(Notification("notifications/anything", {"_meta": META}), "s") is None
+@pytest.mark.parametrize(("params", "session"), [({}, None), ({"_meta": META}, None), ({"_meta": META}, "s")])
+def test_a_notification_is_modern_if_it_says_so_or_nobody_has_shaken_hands(params: Any, session: str | None) -> None:
+    asked = classify_line(Notification("acme/moved", params), session)
+    assert asked == ModernNotification(LATEST, Notification("acme/moved", params))
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", LEGACY, 7])
+def test_a_notification_of_a_version_that_it_cannot_name_is_passed_over(version: Any) -> None:
+    assert classify_line(Notification("acme/moved", {"_meta": {VERSION_KEY: version}}), "s") is None

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from mcpfleet.errors import Unavailable
 from mcpfleet.protocol.jsonrpc import Batch, Malformed, Notification, Request, encode_failure
 from mcpfleet.server.eras.requests import Requests, Sender
+from mcpfleet.server.notices import CROWDED
 from mcpfleet.server.outcome import STORE_AWAY
 from mcpfleet.server.peer import ACCEPTED, Answer, whole
-from mcpfleet.server.sessions import Session
 
-Notified = Callable[[Notification, Session], Awaitable[None]]
+Notified = Callable[[Notification, Sender], Awaitable[bool]]
 
 
 async def serve_batch(
@@ -18,11 +18,11 @@ async def serve_batch(
 ) -> Answer:
     """Serve every message of a batch; 202 if none of them has a response.
 
-    Notifications come first, so that `Unavailable` is raised before any request was begun.
+    Notifications come first, so that `Unavailable` is raised, or one is not taken, before any request was begun.
     """
     for message in batch.messages:
-        if isinstance(message, Notification):
-            await notified(message, sender.session)
+        if isinstance(message, Notification) and not await notified(message, sender):
+            return CROWDED
     asked = [message for message in batch.messages if isinstance(message, Request | Malformed)]
     async with asyncio.TaskGroup() as tasks:
         serving = [tasks.create_task(_response(message, sender, requests)) for message in asked]

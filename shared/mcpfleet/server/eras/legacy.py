@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
+import msgspec
+
 from mcpfleet.errors import LogGone, TooLarge
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import Initialize, LegacyEnd, LegacyPost, LegacyStream, refuse_batch
@@ -24,13 +26,16 @@ from mcpfleet.protocol.jsonrpc import (
     is_id,
 )
 from mcpfleet.protocol.revisions import Revision, negotiate
-from mcpfleet.server import eventids, rootschange
+from mcpfleet.server import eventids
+from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal, owner_of, remaining
+from mcpfleet.server.caller import Caller
 from mcpfleet.server.cancellation import Cancellations, reason_in
 from mcpfleet.server.eras.batches import serve_batch
 from mcpfleet.server.eras.requests import Requests, Sender
 from mcpfleet.server.eventids import CallPlace, Place, StandalonePlace
-from mcpfleet.server.outcome import Success
+from mcpfleet.server.notices import CROWDED, Notices
+from mcpfleet.server.outcome import Outcome, Success
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer, refused, whole
 from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
@@ -53,6 +58,8 @@ class Legacy:
         standalone: Standalone,
         replies: Replies,
         questions: Questions,
+        around: Around,
+        notices: Notices,
         pin: Revision | None,
     ) -> None:
         self._server = server
@@ -62,10 +69,36 @@ class Legacy:
         self._standalone = standalone
         self._replies = replies
         self._questions = questions
+        self._around = around
+        self._notices = notices
         self._pin = pin
 
-    async def initialize(self, asked: Initialize, principal: Principal | None) -> Answer:
-        """Create a session; nothing is created if it is refused ("Lifecycle", "Initialization")."""
+    async def initialize(self, asked: Initialize, headers: Headers, principal: Principal | None) -> Answer:
+        """Create a session; nothing is left of it if it is refused ("Lifecycle", "Initialization")."""
+        session: Session | None = None
+
+        async def begin(request: Request) -> Outcome | Answer:
+            nonlocal session
+            if session is not None:  # a hook begins again
+                await self._sessions.end(session)
+            begun = await self._begin(msgspec.structs.replace(asked, request=request), principal)
+            if isinstance(begun, Answer):
+                return begun
+            session = begun
+            return Success(self._server.initialization(session.revision))
+
+        caller = Caller.shaking_hands(asked, negotiate(asked.requested, self._pin), headers, principal)
+        outcome = await self._around.own(asked.request, caller, begin)
+        if session is not None and not isinstance(outcome, Success):
+            await self._sessions.end(session)
+            session = None
+        if isinstance(outcome, Answer):
+            return outcome
+        body = self._replies.encode(asked.request.id, outcome, caller.revision if session is None else session.revision)
+        given = () if session is None else ((SESSION_HEADER, session.id),)
+        return replace(whole(body, asked.accepts), headers=given)
+
+    async def _begin(self, asked: Initialize, principal: Principal | None) -> Session | Answer:
         revision, request_id = negotiate(asked.requested, self._pin), asked.request.id
         try:
             session = await self._sessions.create(
@@ -73,10 +106,7 @@ class Legacy:
             )
         except TooLarge as error:
             return Answer(400, encode_failure(request_id, INVALID_PARAMS, str(error), {"reason": "client_too_large"}))
-        if isinstance(session, Full):
-            return too_many_sessions(request_id, session)
-        body = self._replies.encode(request_id, Success(self._server.initialization(revision)), revision)
-        return replace(whole(body, asked.accepts), headers=((SESSION_HEADER, session.id),))
+        return too_many_sessions(request_id, session) if isinstance(session, Full) else session
 
     async def post(self, asked: LegacyPost, headers: Headers, principal: Principal | None, peer: Peer) -> Answer | None:
         """Serve one body of a session; None if the response was streamed."""
@@ -121,8 +151,7 @@ class Legacy:
             case Request() as request:
                 return await self._requests.serve(request, sender, asked.accepts, peer)
             case Notification() as notification:
-                await self.notification(notification, sender.session)
-                return ACCEPTED
+                return ACCEPTED if await self.notification(notification, sender) else CROWDED
             case Batch() as batch:
                 fault = refuse_batch(sender.session.revision)
                 if fault is not None:
@@ -150,13 +179,12 @@ class Legacy:
                 await self._standalone.serve(session, place, principal, peer)
         return None
 
-    async def notification(self, notification: Notification, session: Session) -> None:
-        """Heed a notification of a session."""
+    async def notification(self, notification: Notification, sender: Sender) -> bool:
+        """Heed a notification of a session, or begin to; False if there is no room for it."""
         request_id: Any = notification.params.get("requestId")
         if notification.method == "notifications/cancelled" and is_id(request_id):
-            await self._cancellations.send(session, request_id, reason_in(notification.params))
-        elif notification.method == rootschange.METHOD and self._server.roots_hook is not None:
-            await rootschange.tell(self._server.roots_hook, session)
+            await self._cancellations.send(sender.session, request_id, reason_in(notification.params))
+        return self._notices.take(notification, sender.caller(notification))
 
 
 def _answers_alone(batch: Batch) -> bool:

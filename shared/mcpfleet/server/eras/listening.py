@@ -27,7 +27,6 @@ from mcpfleet.server.outcome import Success
 from mcpfleet.server.peer import EVENT_STREAM, Answer, Peer
 from mcpfleet.server.permission import permitted
 from mcpfleet.server.process import Process
-from mcpfleet.server.reply import Replies
 from mcpfleet.server.server import Server
 from mcpfleet.server.topics import filtering, offered, told, wanted
 from mcpfleet.server.watches import Watch, Watches
@@ -48,7 +47,6 @@ class Listening:
         server: Server,
         process: Process,
         watches: Watches,
-        replies: Replies,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -57,11 +55,13 @@ class Listening:
         self._policy = process.policy
         self._draining = process.draining
         self._watches = watches
-        self._replies = replies
         self._clock = clock
 
-    async def serve(self, asked: ModernRequest, principal: Principal | None, peer: Peer) -> Answer:
-        """Tell the peer of changes until it leaves, its principal expires or the process drains; its result is last."""
+    async def serve(self, asked: ModernRequest, principal: Principal | None, peer: Peer) -> Success | Answer:
+        """Tell the peer of changes until it leaves, its principal expires or the process drains; its result is last.
+
+        An `Answer` refuses the request.
+        """
         request = asked.request
         if EVENT_STREAM not in asked.accepts:
             body = encode_failure(request.id, INVALID_REQUEST, f"Accept lacks {EVENT_STREAM}", {"reason": "accept"})
@@ -78,7 +78,8 @@ class Listening:
             await peer.begin()
             with self._ending(watch, principal):
                 await self.tell(watch, honoured, request.id, lambda message: peer.send(sse.encode(message)))
-        return Answer(200, self.closing(asked))
+        # It says that the server has ended the subscription ("Subscriptions", "Graceful Closure").
+        return Success({META: {SUBSCRIPTION_ID: request.id}})
 
     async def honoured(self, asked_for: SubscriptionFilter, principal: Principal | None) -> SubscriptionFilter:
         """The part of a filter that this server has, and that the principal may watch."""
@@ -97,11 +98,6 @@ class Listening:
                 if (telling := told(topic)) is not None:
                     await send(_message(*telling, subscription))
             await asyncio.sleep(self._policy.gather)
-
-    def closing(self, asked: ModernRequest) -> bytes:
-        """The response that says that the server has ended the subscription ("Subscriptions", "Graceful Closure")."""
-        result = {META: {SUBSCRIPTION_ID: asked.request.id}}
-        return self._replies.encode(asked.request.id, Success(result), asked.revision)
 
     @contextmanager
     def _ending(self, watch: Watch, principal: Principal | None) -> Iterator[None]:

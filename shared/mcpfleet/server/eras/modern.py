@@ -5,18 +5,23 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
+import msgspec
+
 from mcpfleet.errors import CannotAsk, Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.inbound import HTTP_STATUS, ModernRequest
+from mcpfleet.protocol.inbound import HTTP_STATUS, ModernNotification, ModernRequest
 from mcpfleet.protocol.jsonrpc import Request, encode_notification
+from mcpfleet.protocol.meta import CLIENT_CAPABILITIES, CLIENT_INFO
 from mcpfleet.protocol.wire import renumber
+from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.eras.listening import LISTEN, Listening
+from mcpfleet.server.notices import CROWDED, Notices
 from mcpfleet.server.outcome import STOPPED, STORE_AWAY, Outcome, Refusal
 from mcpfleet.server.outlet import Outlet
-from mcpfleet.server.peer import EVENT_STREAM, JSON, Answer, Peer
+from mcpfleet.server.peer import ACCEPTED, EVENT_STREAM, JSON, Answer, Peer
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.rounds import Rounds
 
@@ -29,17 +34,19 @@ MAX_NOTIFICATIONS: Final = 1000
 class Modern:
     """Serves modern requests; keeps nothing between two of them and asks no store."""
 
-    def __init__(self, rounds: Rounds, listening: Listening, replies: Replies) -> None:
+    def __init__(
+        self, rounds: Rounds, listening: Listening, replies: Replies, around: Around, notices: Notices
+    ) -> None:
         self._rounds = rounds
         self._listening = listening
         self._replies = replies
+        self._around = around
+        self._notices = notices
         self._running: set[asyncio.Task[Any]] = set()
         self._stopped = False
 
     async def serve(self, asked: ModernRequest, headers: Headers, principal: Principal | None, peer: Peer) -> Answer:
         """Serve one request; being cancelled is the client's cancellation ("Cancellation")."""
-        if asked.request.method == LISTEN:
-            return await self._listening.serve(asked, principal, peer)
         caller = Caller(
             revision=asked.revision,
             principal=principal,
@@ -50,10 +57,38 @@ class Modern:
             request_id=asked.request.id,
             meta=asked.request.params.get("_meta", {}),
         )
+        if asked.request.method == LISTEN:
+            return await self._listen(asked, caller, peer)
         outlet = Response(peer, open_to_events=EVENT_STREAM in asked.accepts)
         outcome = await self.outcome(asked.request, caller, outlet)
         if outcome is STORE_AWAY:
             raise Unavailable("the store has to be asked for this")
+        return await self._answer(asked, outcome, peer)
+
+    def notification(self, asked: ModernNotification, headers: Headers, principal: Principal | None) -> Answer:
+        """Begin to heed a notification; who sent it need not say anything of itself."""
+        meta = asked.notification.params.get("_meta")
+        meta = meta if isinstance(meta, dict) else {}
+        info, capabilities = meta.get(CLIENT_INFO), meta.get(CLIENT_CAPABILITIES)
+        caller = Caller(
+            revision=asked.revision,
+            principal=principal,
+            headers=headers,
+            client_info=info if isinstance(info, dict) else None,
+            capabilities=capabilities if isinstance(capabilities, dict) else {},
+            log_level=None,
+            meta=meta,
+        )
+        return ACCEPTED if self._notices.take(asked.notification, caller) else CROWDED
+
+    async def _listen(self, asked: ModernRequest, caller: Caller, peer: Peer) -> Answer:
+        async def listen(request: Request) -> Outcome | Answer:
+            return await self._listening.serve(msgspec.structs.replace(asked, request=request), caller.principal, peer)
+
+        outcome = await self._around.own(asked.request, caller, listen)
+        return outcome if isinstance(outcome, Answer) else await self._answer(asked, outcome, peer)
+
+    async def _answer(self, asked: ModernRequest, outcome: Outcome, peer: Peer) -> Answer:
         body = self._replies.encode(asked.request.id, outcome, asked.revision)
         status = HTTP_STATUS.get(renumber(outcome.code, asked.revision), 200) if isinstance(outcome, Refusal) else 200
         if status == 200 and JSON not in asked.accepts:

@@ -40,14 +40,17 @@ from mcpfleet.protocol.jsonrpc import (
     encode_failure,
 )
 from mcpfleet.protocol.jsontext import dumps, loads
-from mcpfleet.protocol.revisions import OLDEST, negotiate
+from mcpfleet.protocol.revisions import OLDEST, Revision, negotiate
 from mcpfleet.server import signals
+from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal, owner_of, remaining
+from mcpfleet.server.caller import Caller
 from mcpfleet.server.delivery import deliver, not_replayable
 from mcpfleet.server.eras.legacy import Legacy, no_session, nobody_asked, too_many_sessions
 from mcpfleet.server.eras.requests import OF_SESSIONS, Requests, Sender
 from mcpfleet.server.exchange import Exchange
-from mcpfleet.server.outcome import Success
+from mcpfleet.server.notices import CROWDED
+from mcpfleet.server.outcome import Outcome, Success
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
@@ -75,6 +78,7 @@ class Pair:
         standalone: Standalone,
         replies: Replies,
         questions: Questions,
+        around: Around,
     ) -> None:
         self._server = server
         self._process = process
@@ -85,6 +89,7 @@ class Pair:
         self._standalone = standalone
         self._replies = replies
         self._questions = questions
+        self._around = around
 
     async def serve(
         self, asked: PairStream | PairMessage, headers: Headers, principal: Principal | None, peer: Peer
@@ -126,8 +131,7 @@ class Pair:
                 await self._request(request, sender)
                 return ACCEPTED
             case Notification() as notification:
-                await self._legacy.notification(notification, sender.session)
-                return ACCEPTED
+                return ACCEPTED if await self._legacy.notification(notification, sender) else CROWDED
             case Reply() | Failure() as answer:
                 return ACCEPTED if await self._questions.give(sender.session, answer) else nobody_asked()
 
@@ -155,22 +159,35 @@ class Pair:
         if fault is not None:
             await self._say(sender.session, fault.body())
         elif request.method == INITIALIZE:
-            await self._say(sender.session, await self._initialize(request, sender.session))
+            await self._say(sender.session, await self._initialize(request, sender))
         elif request.method in OF_SESSIONS:
             await self._say(sender.session, await self._requests.of_session(request, sender))
         else:
             await self._requests.announced(request, sender, self._announce)
 
-    async def _initialize(self, request: Request, session: Session) -> bytes:
+    async def _initialize(self, request: Request, sender: Sender) -> bytes:
         """The answer to the handshake, and what was agreed on in the session's record."""
         asked: Initialize | Rejected = read_handshake(request)
         if isinstance(asked, Rejected):
             return asked.body()
-        revision = negotiate(asked.requested, self._process.policy.handshake)
+        agreed = negotiate(asked.requested, self._process.policy.handshake)
+
+        async def agree(request: Request) -> Outcome | Answer:
+            nonlocal agreed
+            given = msgspec.structs.replace(asked, request=request)
+            agreed = negotiate(given.requested, self._process.policy.handshake)
+            return await self._agree(given, agreed, sender.session)
+
+        caller = Caller.shaking_hands(asked, agreed, sender.headers, sender.principal)
+        outcome = await self._around.own(request, caller, agree)
+        return outcome.body if isinstance(outcome, Answer) else self._replies.encode(request.id, outcome, agreed)
+
+    async def _agree(self, asked: Initialize, revision: Revision, session: Session) -> Outcome | Answer:
         try:
             info, able = described(asked.client_info, asked.client_capabilities)
         except TooLarge as error:
-            return encode_failure(request.id, INVALID_PARAMS, str(error), {"reason": "client_too_large"})
+            reason = {"reason": "client_too_large"}
+            return Answer(400, encode_failure(asked.request.id, INVALID_PARAMS, str(error), reason))
 
         def agreed(record: Record) -> Record:
             return msgspec.structs.replace(
@@ -179,7 +196,7 @@ class Pair:
 
         if not await self._sessions.update(session, agreed):
             raise LogGone("the session has ended")
-        return self._replies.encode(request.id, Success(self._server.initialization(revision)), revision)
+        return Success(self._server.initialization(revision))
 
     async def _announce(self, session: Session, exchange: Exchange, start: Position, request: Request) -> None:
         await self._signals.send(session, Announced(exchange.id, str(start), dumps(request.id)))

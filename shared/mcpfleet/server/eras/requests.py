@@ -10,9 +10,10 @@ from mcpfleet.errors import Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import refuse_meta
-from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Request
+from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Notification, Request
 from mcpfleet.protocol.messages.notifications import LOG_LEVELS
 from mcpfleet.server import eventids
+from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.call import Call
 from mcpfleet.server.caller import Caller
@@ -45,8 +46,8 @@ class Sender:
     headers: Headers
     principal: Principal | None
 
-    def caller(self, request: Request) -> Caller:
-        """The sender of a request in the body."""
+    def caller(self, message: Request | Notification) -> Caller:
+        """The sender of a message in the body."""
         record = self.session.record
         return Caller(
             revision=self.session.revision,
@@ -56,8 +57,8 @@ class Sender:
             capabilities=record.capabilities,
             log_level=record.log_level,
             session_id=self.session.id,
-            request_id=request.id,
-            meta=request.params.get("_meta", {}),
+            request_id=message.id if isinstance(message, Request) else None,
+            meta=message.params.get("_meta", {}),
         )
 
 
@@ -72,6 +73,7 @@ class Requests:
         subscribing: Subscribing,
         calls: Calls,
         replies: Replies,
+        around: Around,
     ) -> None:
         self._process = process
         self._subscribing = subscribing
@@ -79,6 +81,7 @@ class Requests:
         self._signals = signals
         self._calls = calls
         self._replies = replies
+        self._around = around
 
     async def serve(self, request: Request, sender: Sender, accepts: frozenset[str], peer: Peer) -> Answer | None:
         """Serve one request that is the whole body; None if the response was streamed."""
@@ -165,11 +168,16 @@ class Requests:
     async def of_session(self, request: Request, sender: Sender) -> bytes:
         """The response to one of the requests that change the session itself, and run no handler of an author."""
         session = sender.session
-        if request.method == SET_LEVEL:
-            outcome = await self._with_level(request, session)
-        else:
-            outcome = await self._subscribing.serve(request, session, sender.principal)
-        return self._replies.encode(request.id, outcome, session.revision)
+
+        async def serve(request: Request) -> Outcome:
+            if request.method == SET_LEVEL:
+                return await self._with_level(request, session)
+            return await self._subscribing.serve(request, session, sender.principal)
+
+        outcome = await self._around.own(request, sender.caller(request), serve)
+        return (
+            outcome.body if isinstance(outcome, Answer) else self._replies.encode(request.id, outcome, session.revision)
+        )
 
     async def _with_level(self, request: Request, session: Session) -> Outcome:
         level = request.params.get("level")

@@ -20,10 +20,12 @@ from mcpfleet.protocol.messages.lifecycle import (
     ServerCapabilities,
 )
 from mcpfleet.protocol.revisions import Revision, negotiate
+from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.eras.modern import Modern, Response
-from mcpfleet.server.outcome import STORE_AWAY, Success
+from mcpfleet.server.notices import CROWDED, Notices
+from mcpfleet.server.outcome import STORE_AWAY, Outcome, Success
 from mcpfleet.server.outlet import Outlet, Silent
 from mcpfleet.server.peer import ACCEPTED, EVENT_STREAM, JSON, Answer, Peer, refused, whole
 from mcpfleet.server.reply import Replies
@@ -33,18 +35,31 @@ from mcpfleet.server.server import Server
 class Stateless:
     """Serves legacy clients, each request by itself; what is running is kept by `modern`, which ends it too."""
 
-    def __init__(self, server: Server, modern: Modern, replies: Replies, pin: Revision | None) -> None:
+    def __init__(
+        self, server: Server, modern: Modern, replies: Replies, around: Around, notices: Notices, pin: Revision | None
+    ) -> None:
         self._server = server
         self._modern = modern
         self._replies = replies
+        self._around = around
+        self._notices = notices
         self._pin = pin
 
-    def initialize(self, asked: Initialize) -> Answer:
+    async def initialize(self, asked: Initialize, headers: Headers, principal: Principal | None) -> Answer:
         """Shake hands and forget it; only what needs no session is offered."""
-        revision = negotiate(asked.requested, self._pin)
-        result = self._server.initialization(revision)
-        offered = msgspec.structs.replace(result, capabilities=_without_sessions(result.capabilities))
-        return whole(self._replies.encode(asked.request.id, Success(offered), revision), asked.accepts)
+        agreed = negotiate(asked.requested, self._pin)
+
+        async def offer(request: Request) -> Outcome:
+            nonlocal agreed
+            agreed = negotiate(msgspec.structs.replace(asked, request=request).requested, self._pin)
+            result = self._server.initialization(agreed)
+            return Success(msgspec.structs.replace(result, capabilities=_without_sessions(result.capabilities)))
+
+        caller = Caller.shaking_hands(asked, agreed, headers, principal)
+        outcome = await self._around.own(asked.request, caller, offer)
+        if isinstance(outcome, Answer):
+            return outcome
+        return whole(self._replies.encode(asked.request.id, outcome, agreed), asked.accepts)
 
     async def post(self, asked: StatelessPost, headers: Headers, principal: Principal | None, peer: Peer) -> Answer:
         """Serve one body."""
@@ -60,10 +75,15 @@ class Stateless:
                 if fault is not None:
                     return Answer(fault.status, fault.body())
                 return await self._batch(batch, asked, headers, principal)
-            case Notification():
-                return ACCEPTED
+            case Notification() as notification:
+                return ACCEPTED if self._notified(notification, asked, headers, principal) else CROWDED
             case Reply() | Failure():
                 return refused("nobody_asked", "No request with this id awaits an answer")
+
+    def _notified(
+        self, notification: Notification, asked: StatelessPost, headers: Headers, principal: Principal | None
+    ) -> bool:
+        return self._notices.take(notification, _caller(notification, asked.revision, headers, principal))
 
     async def _batch(self, batch: Batch, asked: StatelessPost, headers: Headers, principal: Principal | None) -> Answer:
         async def response(message: Request | Malformed) -> bytes:
@@ -71,6 +91,9 @@ class Stateless:
                 return encode_failure(message.id, message.code, message.message)
             return await self._body(message, asked.revision, headers, principal, Silent())
 
+        for message in batch.messages:
+            if isinstance(message, Notification) and not self._notified(message, asked, headers, principal):
+                return CROWDED
         async with asyncio.TaskGroup() as tasks:
             serving = [
                 tasks.create_task(response(message))
@@ -87,21 +110,27 @@ class Stateless:
         fault = refuse_meta(request)
         if fault is not None:
             return fault.body()
-        caller = Caller(
-            revision=revision,
-            principal=principal,
-            headers=headers,
-            client_info=None,
-            capabilities={},
-            log_level=None,
-            request_id=request.id,
-            meta=request.params.get("_meta", {}),
-            reachable=False,
-        )
+        caller = _caller(request, revision, headers, principal)
         outcome = await self._modern.outcome(request, caller, outlet)
         if outcome is STORE_AWAY and not isinstance(outlet, Silent):  # one of a batch is refused by itself
             raise Unavailable("the store has to be asked for this")
         return self._replies.encode(request.id, outcome, revision)
+
+
+def _caller(
+    message: Request | Notification, revision: Revision, headers: Headers, principal: Principal | None
+) -> Caller:
+    return Caller(
+        revision=revision,
+        principal=principal,
+        headers=headers,
+        client_info=None,
+        capabilities={},
+        log_level=None,
+        request_id=message.id if isinstance(message, Request) else None,
+        meta=message.params.get("_meta", {}),
+        reachable=False,
+    )
 
 
 class OneWay:

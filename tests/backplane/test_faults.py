@@ -151,6 +151,11 @@ async def test_each_fate_is_what_its_name_says(pair: Pair) -> None:
         await pair.there.delete(KEY)
 
 
+async def test_a_refusal_is_a_reply_that_can_be_lost_too(pair: Pair) -> None:
+    with pytest.raises(InDoubt):
+        await Doubtful([Fate.UNANSWERED]).view(pair.here).open("s/l", ttl=60, create=False)
+
+
 async def test_what_comes_late_may_be_refused(pair: Pair) -> None:
     doubtful = Doubtful([Fate.LATE])
     await pair.here.open("s/l", ttl=60)

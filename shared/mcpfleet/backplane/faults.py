@@ -7,6 +7,7 @@ a failover does. Each has `view`, which puts it in front of a backplane; several
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import Enum
 from random import Random
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -251,10 +252,8 @@ class Doubtful:
         """Let what is late happen now, in order; nobody hears the replies."""
         late, self._late = self._late, []
         for act in late:
-            try:
+            with suppress(BackplaneError):
                 await act()
-            except BackplaneError:
-                continue
 
     async def verb(self, verb: Verb, name: str, act: Callable[[], Awaitable[_Result]], /) -> _Result:
         """See `Interceptor.verb`."""
@@ -264,7 +263,8 @@ class Doubtful:
         if fate is Fate.UNSENT:
             raise Unavailable(f"{verb}({name}): {fate.value}")
         if fate is Fate.UNANSWERED:
-            await act()
+            with suppress(BackplaneError):  # a refusal is a reply too
+                await act()
         if fate is Fate.LATE:
             self._late.append(act)
         raise InDoubt(f"{verb}({name}): {fate.value}")

@@ -54,6 +54,57 @@ def test_a_function_is_registered_with_options_and_returned_unchanged() -> None:
     assert tool.definition.annotations == ToolAnnotations(read_only_hint=True)
 
 
+class Clock:
+    """Tell the time."""
+
+    title = "Clock"
+
+    def __init__(self, time: str = "noon") -> None:
+        self.time = time
+
+    def __call__(self) -> str:
+        return self.time
+
+
+class Dial(Clock):
+    """The page of a clock."""
+
+    uri = "ui://clock"
+
+
+class Hand(Clock):
+    """One of its hands."""
+
+    uri = "clock://{hand}"
+
+    def __call__(self, hand: str = "") -> str:
+        return f"{hand} at {self.time}"
+
+
+def test_functions_classes_and_instances_may_be_given_at_once() -> None:
+    def echo(x: str) -> str:
+        return x
+
+    compiled = compile_tool(echo, context_type=Context, name="compiled")
+    server = Server("s", tools=[echo, Clock, compiled], prompts=[echo, Clock("midnight")], resources=[Dial, Hand()])
+    assert [tool.name for tool in server.registry.tools] == ["echo", "clock", "compiled"]
+    assert [prompt.name for prompt in server.registry.prompts] == ["echo", "clock"]
+    assert [each.definition.uri for each in server.registry.resources] == ["ui://clock"]
+    assert [each.template.text for each in server.registry.templates] == ["clock://{hand}"]
+    again = Server(
+        "again", tools=server.registry.tools, prompts=server.registry.prompts, resources=server.registry.resources
+    )
+    assert [tool.definition.title for tool in again.registry.tools] == [None, "Clock", None]
+    assert again.registry.digest != server.registry.digest, "the template is missing"
+
+
+def test_what_cannot_be_served_is_refused_at_once() -> None:
+    with pytest.raises(RegistrationError, match="a tool called 'clock' is registered already"):
+        Server("s", tools=[Clock, Clock])
+    with pytest.raises(RegistrationError, match="needs a URI"):
+        Server("s", resources=[Clock])
+
+
 def test_a_context_is_no_argument() -> None:
     server = Server("s")
 

@@ -211,9 +211,9 @@ class Engine:
             case StatelessPost():
                 return await self._stateless.post(asked, headers, principal, peer)
             case LegacyStream():
-                return await self._legacy.stream(asked, principal, peer)
+                return await self._legacy.stream(asked, headers, principal, peer)
             case LegacyEnd():
-                return await self._legacy.end(asked, principal)
+                return await self._legacy.end(asked, headers, principal)
             case PairStream() | PairMessage():
                 return await self._pair.serve(asked, headers, principal, peer)
 

@@ -1,6 +1,6 @@
 """What authors write to: named collections of functions, which know nothing of processes or transports."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack, overload
@@ -49,6 +49,9 @@ class Server:
         instructions: str | None = None,
         website_url: str | None = None,
         icons: Sequence[Icon] | None = None,
+        tools: Iterable[Callable[..., Any] | Tool] = (),
+        prompts: Iterable[Callable[..., Any] | Prompt] = (),
+        resources: Iterable[Callable[..., Any] | ServedResource | ServedTemplate] = (),
         cache: CacheHint | Mapping[str, CacheHint] = FRESH,
         extensions: Extensions | None = None,
         switchable: bool = False,
@@ -57,6 +60,9 @@ class Server:
         lifespan: Lifespan | None = None,
     ) -> None:
         """`name` and `version` are what clients are told; `instructions` tell a model how to use the server.
+
+        `tools`, `prompts` and `resources` are functions, classes or instances, as the decorators of these names take
+        them bare; a resource is one that says its `uri`.
 
         `cache` is how long what the server says stays fresh, and for whom: one hint for everything, or one a method
         (`{"tools/list": CacheHint(ttl=60, scope="public")}`). By default nothing is to be kept.
@@ -96,6 +102,15 @@ class Server:
         """What is around the messages of clients."""
         self._cache = _checked_hints(cache)
         self._extensions = checked_extensions(extensions or {})
+        for tool in tools:
+            self.add_tool(tool if isinstance(tool, Tool) else compile_tool(tool, context_type=Context))
+        for prompt in prompts:
+            self.add_prompt(prompt if isinstance(prompt, Prompt) else compile_prompt(prompt, context_type=Context))
+        for resource in resources:
+            if isinstance(resource, ServedResource | ServedTemplate):
+                self.add_resource(resource)
+            else:
+                self._register_resource(resource, {})
 
     @property
     def name(self) -> str:

@@ -50,6 +50,12 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether it is of the oldest transport, where one stream carries everything."""
     seen: float = 0.0
     """When its seat was last renewed, in seconds of some process's wall clock: a hint that saves writes."""
+    origin: str | None = None
+    """The origin of the web page that opened it, if it was one."""
+
+    def admits(self, origin: str | None) -> bool:
+        """Whether a page of this origin may use the session: that of another page it may not; None: no page asks."""
+        return self.origin is None or origin is None or origin.lower() == self.origin.lower()
 
     @property
     def client_info(self) -> dict[str, Any]:
@@ -112,9 +118,11 @@ class Sessions:
         capabilities: Mapping[str, Any],
         *,
         pair: bool = False,
+        origin: str | None = None,
     ) -> Session | Full:
         """Admit a new session and write it; when this returns a session, every process serves it.
 
+        `origin` is that of the web page that asks for it.
         `TooLarge` if there is more to be kept of the client than `MAX_CLIENT_BYTES`.
         """
         info, able = described(client_info, capabilities)
@@ -127,13 +135,13 @@ class Sessions:
             settled(lambda: self._backplane.open(log_of(session_id), ttl=ttl)),
             settled(lambda: self._backplane.open(EVENTS, ttl=self._idle * 2)),
         )
-        record = Record(owner, revision.date, info, able, str(birth), str(events), pair=pair)
+        record = Record(owner, revision.date, info, able, str(birth), str(events), pair=pair, origin=origin)
         raw = pack(record)
         await settled(lambda: self._backplane.put(cell_of(session_id), raw, ttl=ttl))
         return Session(session_id, record, raw, birth, revision)
 
-    async def load(self, session_id: str, owner: tuple[str, str, str]) -> Session | None:
-        """Find the session in one round trip and extend its life; None if it is not there for this owner.
+    async def load(self, session_id: str, owner: tuple[str, str, str], origin: str | None = None) -> Session | None:
+        """Find the session in one round trip and extend its life; None if it is not there for this owner and page.
 
         The position is taken with the cell, so what is appended later is seen by whoever follows from it.
         """
@@ -146,7 +154,7 @@ class Sessions:
             return None
         record = unpack(Record, raw)
         revision = find(record.revision)
-        if record.owner != owner or revision is None:
+        if record.owner != owner or not record.admits(origin) or revision is None:
             return None
         session = Session(session_id, record, raw, position, revision)
         if self._clock() - record.seen > self._idle / 10:

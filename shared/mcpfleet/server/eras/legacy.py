@@ -44,6 +44,7 @@ from mcpfleet.server.sessions import Full, Session, Sessions
 from mcpfleet.server.standalone import Standalone
 
 SESSION_HEADER: Final = "Mcp-Session-Id"
+ORIGIN: Final = "Origin"
 
 
 class Legacy:
@@ -81,7 +82,7 @@ class Legacy:
             nonlocal session
             if session is not None:  # a hook begins again
                 await self._sessions.end(session)
-            begun = await self._begin(msgspec.structs.replace(asked, request=request), principal)
+            begun = await self._begin(msgspec.structs.replace(asked, request=request), headers, principal)
             if isinstance(begun, Answer):
                 return begun
             session = begun
@@ -98,11 +99,15 @@ class Legacy:
         given = () if session is None else ((SESSION_HEADER, session.id),)
         return replace(whole(body, asked.accepts), headers=given)
 
-    async def _begin(self, asked: Initialize, principal: Principal | None) -> Session | Answer:
+    async def _begin(self, asked: Initialize, headers: Headers, principal: Principal | None) -> Session | Answer:
         revision, request_id = negotiate(asked.requested, self._pin), asked.request.id
         try:
             session = await self._sessions.create(
-                owner_of(principal), revision, asked.client_info, asked.client_capabilities
+                owner_of(principal),
+                revision,
+                asked.client_info,
+                asked.client_capabilities,
+                origin=headers.get(ORIGIN),
             )
         except TooLarge as error:
             return Answer(400, encode_failure(request_id, INVALID_PARAMS, str(error), {"reason": "client_too_large"}))
@@ -110,7 +115,7 @@ class Legacy:
 
     async def post(self, asked: LegacyPost, headers: Headers, principal: Principal | None, peer: Peer) -> Answer | None:
         """Serve one body of a session; None if the response was streamed."""
-        session = await self._sessions.load(asked.session_id, owner_of(principal))
+        session = await self._sessions.load(asked.session_id, owner_of(principal), headers.get(ORIGIN))
         request_id = asked.message.id if isinstance(asked.message, Request) else None
         if session is None:
             return no_session(request_id)
@@ -119,14 +124,16 @@ class Legacy:
         except LogGone:  # it has ended since it was loaded
             return no_session(request_id)
 
-    async def stream(self, asked: LegacyStream, principal: Principal | None, peer: Peer) -> Answer | None:
+    async def stream(
+        self, asked: LegacyStream, headers: Headers, principal: Principal | None, peer: Peer
+    ) -> Answer | None:
         """Open a standalone stream, or take up any stream of the session again (transports, "Resumability")."""
         place: Place | None = None
         if asked.last_event_id:
             place = eventids.read(asked.session_id, asked.last_event_id)
             if place is None:
                 return refused("unknown_event_id", "Last-Event-ID names no event of this session")
-        session = await self._sessions.load(asked.session_id, owner_of(principal))
+        session = await self._sessions.load(asked.session_id, owner_of(principal), headers.get(ORIGIN))
         if session is None:
             return no_session(None)
         try:
@@ -139,9 +146,9 @@ class Legacy:
                 raise
             return None  # the token that opened the stream has expired; another one may take it up
 
-    async def end(self, asked: LegacyEnd, principal: Principal | None) -> Answer:
+    async def end(self, asked: LegacyEnd, headers: Headers, principal: Principal | None) -> Answer:
         """Terminate the session on every process (transports, "Session Management")."""
-        session = await self._sessions.load(asked.session_id, owner_of(principal))
+        session = await self._sessions.load(asked.session_id, owner_of(principal), headers.get(ORIGIN))
         if session is None or not await self._sessions.end(session):
             return no_session(None)
         return Answer(204, media_type=None)

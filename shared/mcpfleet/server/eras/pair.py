@@ -46,7 +46,7 @@ from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal, owner_of, remaining
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.delivery import deliver, not_replayable
-from mcpfleet.server.eras.legacy import Legacy, no_session, nobody_asked, too_many_sessions
+from mcpfleet.server.eras.legacy import ORIGIN, Legacy, no_session, nobody_asked, too_many_sessions
 from mcpfleet.server.eras.requests import OF_SESSIONS, Requests, Sender
 from mcpfleet.server.exchange import Exchange
 from mcpfleet.server.notices import CROWDED
@@ -96,12 +96,16 @@ class Pair:
     ) -> Answer | None:
         """Serve a request to either endpoint; None if the response was streamed."""
         if isinstance(asked, PairStream):
-            return await self._stream(asked, principal, peer)
+            return await self._stream(asked, headers, principal, peer)
         return await self._message(asked, headers, principal)
 
-    async def _stream(self, asked: PairStream, principal: Principal | None, peer: Peer) -> Answer | None:
+    async def _stream(
+        self, asked: PairStream, headers: Headers, principal: Principal | None, peer: Peer
+    ) -> Answer | None:
         """Begin a session, and stream to the peer until the session ends, the token expires, or the process drains."""
-        session = await self._sessions.create(owner_of(principal), OLDEST, {}, {}, pair=True)
+        session = await self._sessions.create(
+            owner_of(principal), OLDEST, {}, {}, pair=True, origin=headers.get(ORIGIN)
+        )
         if isinstance(session, Full):
             return too_many_sessions(None, session)
         async with self._ending(session):
@@ -114,7 +118,7 @@ class Pair:
 
     async def _message(self, asked: PairMessage, headers: Headers, principal: Principal | None) -> Answer:
         """Take one message of a session; it is answered on the session's stream."""
-        session = await self._sessions.load(asked.session_id, owner_of(principal))
+        session = await self._sessions.load(asked.session_id, owner_of(principal), headers.get(ORIGIN))
         if session is None or not session.record.pair:
             return no_session(asked.message.id if isinstance(asked.message, Request) else None)
         sender = Sender(session, headers, principal)

@@ -49,11 +49,11 @@ class Child:
     async def notify(self, method: str, params: Json | None = None) -> None:
         await self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
-    async def shake_hands(self, date: str) -> Json:
+    async def shake_hands(self, date: str, capabilities: Json | None = None) -> Json:
         """Initialize, unless the revision has no handshake."""
         if date == wire.MODERN:
             return {}
-        params = {"protocolVersion": date, "capabilities": {}, "clientInfo": wire.CLIENT_INFO}
+        params = {"protocolVersion": date, "capabilities": capabilities or {}, "clientInfo": wire.CLIENT_INFO}
         await self.request("initialize", params, as_id="hello", date=date)
         result: Json = (await self.answer("hello"))["result"]
         await self.notify("notifications/initialized")

@@ -339,6 +339,45 @@ async def test_it_ends_in_seconds_whatever_runs(date: str, tool: str, how: str) 
     assert (answer["id"], answer["error"]["data"]) == (7, {"reason": "server_stopped"})
 
 
+@pytest.mark.parametrize("date", wire.LEGACY)
+async def test_a_legacy_client_is_told_of_changes_and_of_what_it_watches(date: str) -> None:
+    """Resources, "Subscriptions"; Tools, "List Changed Notification"."""
+    watched = {"uri": "config://app"}
+    updated = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": watched}
+    async with child() as serving:
+        await serving.shake_hands(date)
+        for method, what, told in (
+            ("subscribe", {"what": "resource", **watched}, [updated]),
+            ("subscribe", {"what": "tools"}, [{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}]),
+            ("unsubscribe", {"what": "resource", **watched}, []),
+        ):
+            await serving.request(f"resources/{method}", watched, as_id=1, date=date)
+            assert (await serving.message())["result"] == {}
+            await serving.call("announce", as_id=2, date=date, **what)
+            messages = [await serving.message() for _ in range(1 + len(told))]
+            assert [message for message in messages if "method" in message] == told
+
+
+@pytest.mark.parametrize("date", wire.LEGACY)
+async def test_a_legacy_client_is_asked_by_requests_that_are_withdrawn_with_their_call(date: str) -> None:
+    """Roots, "Listing Roots"; Cancellation, "Cancellation Flow"."""
+    async with child("tests.servers.inquisitive:server") as serving:
+        await serving.shake_hands(date, {"roots": {}})
+        await serving.call("where", as_id=1, date=date)
+        asked = await serving.message()
+        assert asked["method"] == "roots/list"
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": "file:///here"}]}}
+        await serving.send(answer)
+        assert json.loads(await serving.text(1)) == ["file:///here"]
+        await serving.call("where", as_id=2, date=date)
+        asked = await serving.message()
+        await serving.notify("notifications/cancelled", {"requestId": 2})
+        withdrawn = await serving.message()
+        assert (withdrawn["method"], withdrawn["params"]["requestId"]) == ("notifications/cancelled", asked["id"])
+        await serving.request("ping", as_id=3, date=date)
+        assert (await serving.message())["id"] == 3
+
+
 @pytest.mark.parametrize("how", ["close", "terminate"])
 async def test_a_subscription_is_told_of_changes_and_ended_in_order(how: str) -> None:
     """Subscriptions, "Graceful Closure"; Cancellation: the result, and a notification of the server's own."""

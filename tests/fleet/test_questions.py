@@ -7,7 +7,9 @@ from typing import Final
 import httpx2
 import pytest
 
+from mcpfleet.backplane.replies import ANSWER_TTL
 from tests.fleets import Launch
+from tests.redis_server import connect
 from tests.wire import LATEST_HANDSHAKE, Client, Json, Stream, connected
 
 SERVER: Final = "tests.servers.inquisitive:server"
@@ -41,6 +43,22 @@ async def test_an_answer_that_another_process_took_resumes_its_asker_within_the_
                 took.append(time.monotonic() - answered)
     usual = median(took)
     assert usual <= RESUME_SECONDS, f"{usual * 1000:.0f} ms, {(RESUME_SECONDS - usual) * 1000:+.0f} ms to the promised"
+
+
+@pytest.mark.parametrize(("timeout", "seconds"), [(None, 600.0), (20.0, 20.0)])
+async def test_a_question_is_kept_for_ten_minutes_unless_it_says_otherwise(
+    launch_fleet: Launch, timeout: float | None, seconds: float
+) -> None:
+    fleet = launch_fleet(2, server=SERVER)
+    async with (
+        connected(fleet.url, LATEST_HANDSHAKE, capabilities=ABLE) as client,
+        client.calling("greet", timeout=timeout) as stream,
+    ):
+        await asked(stream)
+        with connect(fleet.redis_url) as redis:
+            lives = [redis.pttl(key) / 1000 for key in fleet.stored_keys() if b"/q/" in key]
+    assert lives
+    assert all(seconds - 10 < life - ANSWER_TTL <= seconds for life in lives)
 
 
 async def test_once_the_asker_is_dead_an_answer_is_refused_within_the_lease_time(launch_fleet: Launch) -> None:

@@ -254,3 +254,10 @@ def test_an_input_required_result_has_requests_or_a_state() -> None:
     assert InputRequiredResult(request_state="").input_requests == {}
     with pytest.raises(ValueError, match="input requests, or a state"):
         InputRequiredResult()
+
+
+def test_an_input_required_result_has_forms_that_clients_can_show() -> None:
+    """Elicitation, "Requested Schema": flat objects of primitive properties."""
+    nested = {"type": "object", "properties": {"a": {"type": "object"}}}
+    with pytest.raises(ValueError, match="of 'b': a: a field is a string"):
+        InputRequiredResult(input_requests={"a": FORM, "b": ElicitForm(message="m", requested_schema=nested)})

@@ -1,5 +1,8 @@
 """Forms from types and schemas, and what was filled in as that type ("Elicitation", "Requested Schema")."""
 
+import datetime
+import decimal
+import uuid
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
@@ -101,6 +104,27 @@ def test_a_schema_is_taken_as_it_is_and_what_was_filled_in_is_checked() -> None:
 
 
 @dataclass
+class Odd:
+    """Fields that are text with a form of their own, which forms have no word for."""
+
+    code: uuid.UUID
+    price: decimal.Decimal
+    at: datetime.time
+    on: date
+
+
+def test_a_format_that_forms_do_not_have_is_left_to_the_reading() -> None:
+    """Elicitation, "Requested Schema": a client may refuse a form with any other format."""
+    form = form_of(Odd)
+    texts = {name: {"type": "string"} for name in ("code", "price", "at")}
+    assert form.document["properties"] == {**texts, "on": {"type": "string", "format": "date"}}
+    filled = {"code": str(uuid.UUID(int=5)), "price": "1.50", "at": "12:00:00Z", "on": "2026-07-28"}
+    assert form.read(filled).price == decimal.Decimal("1.50")
+    with pytest.raises(AnswerRefused, match="code"):
+        form.read({**filled, "code": "x"})
+
+
+@dataclass
 class Nested:
     inner: Booking
 
@@ -114,6 +138,10 @@ class Nested:
         {"type": "object", "properties": {"a": {"type": "object"}}},
         {"type": "object", "properties": {"a": {"$ref": "https://example.com/x"}}},
         {"type": "string"},
+        forms.form(a=forms.choice(["a", "b"], default="c")),
+        forms.form(a=forms.choices(["a", "b"], default=["a", "c"])),
+        forms.form(a=forms.integer(minimum=3, default=2)),
+        forms.form(a=forms.text(max_length=2, default="abc")),
     ],
 )
 def test_what_no_client_could_show_is_an_error_of_the_author(schema: Any) -> None:

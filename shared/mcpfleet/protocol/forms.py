@@ -6,23 +6,13 @@ Schema").
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from mcpfleet.protocol.revisions import Revision
 
 Format = Literal["email", "uri", "date", "date-time"]
 Titles = Mapping[str, str]
 """The values of a choice, each with what people are shown of it."""
-
-_DESCRIPTION: Final = ("title", "description", "default")
-KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
-    "string": frozenset({"type", "minLength", "maxLength", "format", "enum", "enumNames", "oneOf", *_DESCRIPTION}),
-    "number": frozenset({"type", "minimum", "maximum", *_DESCRIPTION}),
-    "integer": frozenset({"type", "minimum", "maximum", *_DESCRIPTION}),
-    "boolean": frozenset({"type", *_DESCRIPTION}),
-    "array": frozenset({"type", "minItems", "maxItems", "items", *_DESCRIPTION}),
-}
-"""What a field of each type may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +130,6 @@ def choices(
     return _field({"type": "array", "items": items, **limits}, chosen, optional, title, description)
 
 
-def fault(schema: Mapping[str, Any]) -> str | None:
-    """Why a schema is no form, if it is none: its root is an object, and every property is of one of the kinds."""
-    properties = schema.get("properties")
-    if schema.get("type") != "object" or not isinstance(properties, Mapping):
-        return "a form is an object with properties"
-    for name, one in properties.items():
-        kind = one.get("type") if isinstance(one, Mapping) else None
-        keywords = KEYWORDS.get(kind) if isinstance(kind, str) else None
-        if keywords is None:
-            return f"{name}: a field is a string, number, integer, boolean or choice"
-        unknown = sorted(one.keys() - keywords)
-        if unknown:
-            return f"{name}: a field of a form has no {', '.join(unknown)}"
-        if kind == "array" and not _is_choice(one.get("items")):
-            return f"{name}: a field with several values is a choice"
-    return None
-
-
 class Unshowable(ValueError):
     """A form needs a kind of field that a revision lacks."""
 
@@ -193,12 +165,6 @@ def _plain(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def _titled(values: Titles) -> list[dict[str, str]]:
     return [{"const": value, "title": title} for value, title in values.items()]
-
-
-def _is_choice(items: Any) -> bool:
-    if not isinstance(items, Mapping):
-        return False
-    return isinstance(items.get("anyOf"), list) or (items.get("type") == "string" and "enum" in items)
 
 
 def _field(

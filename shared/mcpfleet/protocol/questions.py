@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mcpfleet.protocol import forms, jsontext, older
+from mcpfleet.protocol import formrules, forms, jsontext, older
 from mcpfleet.protocol.messages.elicitation import ElicitForm, ElicitResult, ElicitUrl
 from mcpfleet.protocol.messages.roots import ListRoots, ListRootsResult
 from mcpfleet.protocol.messages.sampling import (
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", ElicitResult, CreateMessageResult, ListRootsResult)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputRequiredResult:
     """What a handler returns that speaks of rounds itself: questions by keys of its own, and what it wants to find
-    again on the retry (basic/patterns/mrtr). `ValueError` if it has neither."""
+    again on the retry (basic/patterns/mrtr). `ValueError` if it has neither, or a form that no client could show."""
 
     input_requests: Mapping[str, Question] = field(default_factory=dict)
     request_state: str | None = None
@@ -36,6 +36,10 @@ class InputRequiredResult:
     def __post_init__(self) -> None:
         if not self.input_requests and self.request_state is None:
             raise ValueError("an input required result has input requests, or a state, or both")
+        for key, question in self.input_requests.items():
+            fault = formrules.fault(question.requested_schema) if isinstance(question, ElicitForm) else None
+            if fault is not None:
+                raise ValueError(f"no form can be made of the schema of {key!r}: {fault}")
 
 
 class NoAnswer(ValueError):

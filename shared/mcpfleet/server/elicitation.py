@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from mcpfleet.errors import AnswerRefused, RegistrationError
-from mcpfleet.protocol import forms
+from mcpfleet.protocol import formrules
 from mcpfleet.protocol.messages.elicitation import Action
 from mcpfleet.server.derived import DEFS, describe, document
 from mcpfleet.server.readings import read_leniently
@@ -96,9 +96,12 @@ def _typed(kind: Any) -> _Typed:
 
 
 def _flat(schema: dict[str, Any]) -> dict[str, Any]:
-    fault = forms.fault(schema)
+    fault = formrules.fault(schema)
     if fault is not None:
         raise RegistrationError(f"no form can be made of this: {fault}")
+    for name, one in schema["properties"].items():
+        if "default" in one and not Schema(one, f"a form: {name}").accepts(one["default"]):
+            raise RegistrationError(f"no form can be made of this: {name}: the default is no value of the field")
     return schema
 
 
@@ -115,7 +118,9 @@ def _simple(one: dict[str, Any], definitions: Mapping[str, Any]) -> tuple[dict[s
     if isinstance(one.get("items"), dict):
         items = _resolved(one["items"], definitions)
         one = {**one, "items": {key: items[key] for key in ("type", "enum", "anyOf") if key in items}}
-    known = forms.KEYWORDS.get(one.get("type", ""), frozenset(one))
+    known = formrules.KEYWORDS.get(one.get("type", ""), frozenset(one))
+    if one.get("format") not in formrules.FORMATS:
+        known -= {"format"}
     return {key: value for key, value in one.items() if key in known and value is not None}, nullable
 
 

@@ -1,4 +1,7 @@
-"""Hooks are around every message, over every transport and in every revision, whichever process it lands on."""
+"""Hooks are around every message (JSON-RPC 2.0), over every transport, in every revision, on whichever process.
+
+None of this is asked of a server by the protocol.
+"""
 
 import asyncio
 import secrets

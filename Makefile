@@ -3,8 +3,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+SEED ?= 1
+MINUTES ?= 5
 
-.PHONY: setup serve test check conformance bench
+.PHONY: setup serve test check conformance chaos bench
 
 setup: $(READY)  ## install everything that development needs
 
@@ -24,6 +26,9 @@ check: $(READY)  ## format, lint, types, layers, house rules, and the protocol's
 
 conformance: $(READY)  ## the official suite against three processes behind the hostile balancer
 	$(BIN)/python -m tests.conformance
+
+chaos: $(READY)  ## break a fleet under load for MINUTES, as SEED decides, and check what its clients saw
+	$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES)
 
 bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, and what they ask of Redis
 	$(BIN)/python -m loadtest.bench

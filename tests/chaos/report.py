@@ -1,0 +1,59 @@
+"""The totals of a run, for people."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tests.chaos.faults import Kind
+from tests.chaos.ledger import End, Ledger, Outcome
+from tests.chaos.sins import Finding
+from tests.chaos.verdict import apart, last_line
+
+SHOWN = 50
+
+
+def report(ledger: Ledger, findings: Sequence[Finding]) -> Iterator[str]:
+    """The lines to print: what was done and seen, what is wrong with it, and the last line."""
+    yield calls(ledger)
+    yield questions(ledger)
+    yield events(ledger)
+    yield f"sessions {len(ledger.sessions)}; attempts upon what is another's {len(ledger.intrusions)}"
+    yield f"faults: {', '.join(f'{each.value} {number}' for each, number in kinds(ledger).items())}"
+    yield from (str(finding) for finding in findings[:SHOWN])
+    yield last_line(findings)
+
+
+def kinds(ledger: Ledger) -> dict[Kind, int]:
+    """How often each fault happened."""
+    counts = Counter(breakage.kind for breakage in ledger.breakages)
+    return {kind: counts[kind] for kind in Kind}
+
+
+def calls(ledger: Ledger) -> str:
+    """How the calls ended."""
+    ends = Counter(call.end for call in ledger.calls)
+    told = ", ".join(f"{end.value} {ends[end]}" for end in End)
+    failed = sum(1 for call in ledger.calls for each in call.responses if each.failure and call.end is End.ANSWERED)
+    resumed = sum(call.resumed for call in ledger.calls)
+    emptied = sum(1 for call in ledger.calls if failed and apart(ledger, call))
+    return (
+        f"calls {len(ledger.calls)}: {told}; of the answers {failed} were errors that say why; "
+        f"streams taken up again {resumed}; in flight while Redis was emptied {emptied}"
+    )
+
+
+def questions(ledger: Ledger) -> str:
+    """What became of the answers."""
+    outcomes = Counter(given.outcome for question in ledger.questions for given in question.given)
+    told = ", ".join(f"{outcome.value} {outcomes[outcome]}" for outcome in Outcome)
+    return f"questions {len(ledger.questions)}; answers {sum(outcomes.values())}: {told}"
+
+
+def events(ledger: Ledger) -> str:
+    """What was published, and how often it was told."""
+    published = sum(1 for event in ledger.events if event.acknowledged is not None)
+    notices = sum(len(each) for one in ledger.subscriptions for each in one.connections)
+    connections = sum(len(one.connections) for one in ledger.subscriptions)
+    return (
+        f"events {len(ledger.events)}, of which {published} published for certain; "
+        f"subscriptions {len(ledger.subscriptions)} over {connections} connections, told {notices} changes"
+    )

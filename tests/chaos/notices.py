@@ -69,7 +69,7 @@ class _Reading:
         new = [event for event in about if event.serial not in self._told]
         later = [event for event in new if event.serial > self._last and event.acknowledged is not None]
         doubtful = [event for event in new if event.acknowledged is None]
-        if later and not self._between(later[0]):
+        if later and not (doubtful and self._between(later[0])):
             self._told.add(later[0].serial)
             self._last = later[0].serial
         elif doubtful:
@@ -98,9 +98,6 @@ class _Reading:
         """Whether an earlier event should have been told before this one."""
         since = max(self._subscription.acknowledged, self.gap)
         return any(
-            self._last < each.serial < event.serial
-            and each.acknowledged is not None
-            and each.began > since
-            and each.serial not in self._told
+            self._last < each.serial < event.serial and each.acknowledged is not None and each.began > since
             for each in self._events
         )

@@ -9,15 +9,17 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mcpfleet.protocol.revisions import LEGACY_DATES
+from tests.chaos.breaker import Breaker
 from tests.chaos.faults import Fault, schedule
 from tests.chaos.ledger import EVERYBODY, Call, End, Ledger
 from tests.chaos.legacycaller import LegacyCaller
-from tests.chaos.modern import ModernCaller, ModernClient
+from tests.chaos.modern import ModernClient
+from tests.chaos.moderncaller import ModernCaller
 from tests.chaos.planted import PLANT
 from tests.chaos.publisher import Publisher
 from tests.chaos.server import PRINCIPALS
 from tests.chaos.stage import Stage, Times
-from tests.chaos.supervisor import DRAIN_DELAY, DRAIN_SECONDS, RedisBreaker, Supervisor, break_all
+from tests.chaos.supervisor import DRAIN_DELAY, DRAIN_SECONDS, Supervisor
 from tests.chaos.watchers import LegacyWatcher, ModernWatcher, watched_by_all
 from tests.redis_server import RedisServer
 
@@ -58,7 +60,7 @@ async def run(plan: Plan, directory: Path, redis: RedisServer) -> Ledger:
         stage = Stage(str(url.hostname), int(url.port or 0), plan.seed, ledger, plan.times)
         async with asyncio.TaskGroup() as tasks:
             keeping = tasks.create_task(supervisor.run())
-            await play(plan, stage, supervisor, RedisBreaker(ledger, supervisor, redis))
+            await play(plan, stage, supervisor, Breaker(ledger, supervisor, redis))
             await look_for_strays(stage)
             keeping.cancel()
         await supervisor.stop()
@@ -69,7 +71,7 @@ async def run(plan: Plan, directory: Path, redis: RedisServer) -> Ledger:
     return ledger
 
 
-async def play(plan: Plan, stage: Stage, supervisor: Supervisor, redis: RedisBreaker) -> None:
+async def play(plan: Plan, stage: Stage, supervisor: Supervisor, breaker: Breaker) -> None:
     """Let clients come and things break for the time of the plan; then wait until all that has begun has ended."""
     async with asyncio.TaskGroup() as watching:
         uris = watched_by_all(PRINCIPALS)
@@ -77,9 +79,9 @@ async def play(plan: Plan, stage: Stage, supervisor: Supervisor, redis: RedisBre
         async with asyncio.TaskGroup() as calling:
             for client in callers_of(stage):
                 calling.create_task(client.run())
-            await asyncio.gather(asyncio.sleep(plan.seconds), break_all(plan.faults, supervisor, redis))
+            await asyncio.gather(asyncio.sleep(plan.seconds), breaker.run(plan.faults))
             stage.over.set()
-        await supervisor.whole()
+        await supervisor.all_whole()
         await asyncio.sleep(plan.times.settle + 1)
         for watcher in watchers:
             watcher.cancel()

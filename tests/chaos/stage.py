@@ -12,6 +12,8 @@ from tests.chaos.ledger import Call, End, Ledger, Response, Silence
 from tests.chaos.wire import Cut, Door, Json, Unserved
 
 ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+ENDLESS_SECONDS: Final = 600.0
+"""How long calls run that are there to be cancelled."""
 ME: Final = {"name": "chaos", "version": "1"}
 
 

@@ -56,8 +56,8 @@ def test_an_event_that_is_not_told_is_lost(resumable: bool) -> None:
 
 def test_an_event_that_is_passed_over_is_lost_and_told_late_it_is_out_of_its_turn() -> None:
     events = published(EVERYBODY, 5)
-    assert Sin.LOST in sins(told(0, 1, 3, 4), events=events)
-    assert Sin.DISORDERED in sins([*told(0, 1, 3), *told(2, late=2.0), *told(4)], events=events)
+    assert sins(told(0, 1, 3, 4), events=events) == [Sin.LOST]
+    assert sins([*told(0, 1, 3), *told(2, late=2.0), *told(4)], events=events) == [Sin.DISORDERED]
 
 
 def test_an_event_that_is_told_twice_is_counted_only_where_once_is_promised() -> None:
@@ -70,6 +70,23 @@ def test_an_event_before_the_subscription_or_right_before_its_end_need_not_be_to
     events = [Event(EVERYBODY, 0, 1.0, 2.0), Event(EVERYBODY, 1, 10.0, 11.0)]
     assert sins([], events=events, closed=11.0 + SETTLE) == []
     assert sins([], events=events, closed=11.1 + SETTLE) == [Sin.LOST]
+
+
+def test_a_notice_is_not_taken_for_one_of_an_event_before_the_subscription() -> None:
+    events = [Event(EVERYBODY, 0, 1.0, 2.0), Event(EVERYBODY, CYCLE, 10.0, 10.5)]
+    assert sins(told(0), events=events) == []
+    assert sins(told(0, 0), events=events) == [Sin.DUPLICATED]
+
+
+def test_a_late_notice_of_an_event_in_doubt_is_not_taken_for_one_of_the_next_about_the_same_resource() -> None:
+    events = published(EVERYBODY, CYCLE + 1, doubtful=[0])
+    late = told(0, late=CYCLE + 0.2)
+    assert sins([*late, *told(*range(1, CYCLE + 1), late=CYCLE + 1.0)], events=events) == []
+
+
+def test_a_notice_after_a_gap_is_taken_for_one_of_an_event_that_was_published_for_certain() -> None:
+    events = published(EVERYBODY, CYCLE + 1, doubtful=[0])
+    assert sins([*burst(17.9, EVERYBODY), *told(CYCLE)], events=events) == []
 
 
 @pytest.mark.parametrize("at", [1, 2])

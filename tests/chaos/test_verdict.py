@@ -102,6 +102,7 @@ def test_what_another_call_says_is_counted() -> None:
 
 def test_what_was_said_while_redis_was_away_and_there_was_no_stream_is_not_kept() -> None:
     made = call(MINE, says=3)
+    assert of_call(made, Kind.REDIS_FREEZE) == []
     made.said += TOLD[2:]
     assert of_call(made, Kind.REDIS_FREEZE) == []
     made.said[:] = [TOLD[0], TOLD[2]]
@@ -210,9 +211,9 @@ def test_a_session_is_there_until_its_client_ends_it_or_redis_is_emptied() -> No
     assert sins(ledger) == [Sin.LOST]
     ledger.breakages.append(Breakage(Kind.REDIS_EMPTY, -1, 12.0, 13.0))
     assert sins(ledger) == []
-    ledger.sessions.append(Session("alice", 14.0, ended=20.0, gone=20.0))
+    ledger.sessions.append(Session("alice", 30.0, ended=40.0, gone=40.0))
     assert sins(ledger) == []
-    ledger.sessions.append(Session("alice", 14.0, ended=20.0, outlived=True))
+    ledger.sessions.append(Session("alice", 30.0, ended=40.0, outlived=True))
     assert sins(ledger) == [Sin.LOST]
 
 

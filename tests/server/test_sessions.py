@@ -164,6 +164,8 @@ async def test_a_session_that_nobody_uses_expires(world: World) -> None:
     await session.call(node, "echo", x="hi").got()
     await world.control.age(PATIENT.session_idle + 1)
     assert (await session.call(node, "echo", x="hi").got()).status == 404
+    assert (await session.listen(node).got()).status == 404
+    assert (await session.send(node, "DELETE").got()).status == 404
 
 
 async def test_every_use_renews_a_session(world: World) -> None:

@@ -13,6 +13,7 @@ from mcpfleet.backplane.base import (
     ABSENT,
     ANYTHING,
     EMPTY,
+    REMEMBERED,
     CellExpectation,
     Entry,
     LogExpectation,
@@ -37,6 +38,7 @@ class Log:
     left: float
     chain: list[Entry] = field(default_factory=list)
     kept: int = 0
+    unconditional: list[Position] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -132,14 +134,19 @@ class Reference:
         found = self._state.logs.get(log)
         if found is None:
             raise LogGone(log)
-        if found.chain and found.chain[-1].position.mark == mark:
-            return found.chain[-1].position
+        known = [entry.position for entry in found.chain[-1:]]
+        known += found.unconditional[-REMEMBERED:] if expect is ANYTHING else []
+        for position in known:
+            if position.mark == mark:
+                return position
         end = self._end(found)
         if (expect is EMPTY and found.chain) or (isinstance(expect, Position) and expect != end):
             raise LogMoved(str(end))
         position = Position(len(found.chain) + 1, mark)
         found.chain.append(Entry(position, data))
         found.kept = min(found.kept + 1, keep)
+        if expect is ANYTHING:
+            found.unconditional.append(position)
         found.left = ttl
         self.rings[log] += 1
         return position

@@ -1,6 +1,7 @@
 """A bounded number of places and a bounded line."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -89,6 +90,32 @@ async def test_a_tool_runs_so_many_times_at_once_and_others_are_not_held_up() ->
         may_end.set()
         await asyncio.gather(*calls)
     assert most == 2
+
+
+@pytest.mark.parametrize("how", ["its time is up", "it is cancelled"])
+async def test_a_thread_that_nobody_waits_for_any_more_keeps_its_place_until_it_ends(how: str) -> None:
+    server, running, most, began, may_end = Server("s"), 0, 0, threading.Semaphore(0), threading.Event()
+
+    @server.tool(limit=1, timeout=0.05 if how == "its time is up" else None)
+    def slow() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        began.release()
+        may_end.wait(20)
+        running -= 1
+
+    async with asking(server) as desk, asyncio.timeout(20):
+        first, second = (asyncio.ensure_future(desk.outcome("tools/call", {"name": "slow"})) for _ in range(2))
+        await asyncio.to_thread(began.acquire)
+        if how == "it is cancelled":
+            first.cancel()
+        await asyncio.wait([first])
+        assert not await asyncio.to_thread(began.acquire, timeout=0.1), "the second one waits for its turn"
+        may_end.set()
+        await second
+        assert await asyncio.to_thread(began.acquire)
+    assert most == 1
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "2"])

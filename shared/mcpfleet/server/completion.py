@@ -78,7 +78,9 @@ def completion(value: Any) -> Completion:
     if value is None:
         return Completion((), 0, False)
     if isinstance(value, Completion):
-        return _capped(tuple(value.values), value.total, bool(value.has_more))
+        values = tuple(value.values)
+        more = (value.total or 0) > len(values) if value.has_more is None else value.has_more
+        return _capped(values, value.total, more)
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise OutputRefused(f"the completion returned {type(value).__name__}, and no list of strings")
     total = len(value) if isinstance(value, Sized) else None

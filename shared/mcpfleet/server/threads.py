@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from mcpfleet.errors import Overloaded
-from mcpfleet.server.places import PATIENCE, WAITING, Places
+from mcpfleet.server.places import PATIENCE, TAKEN, WAITING, Place, Places
 
 LIMIT: Final = 40
 
@@ -38,10 +38,13 @@ class Threads:
         """Call the function in a thread, in a copy of the current `contextvars` context, and return what it returns.
 
         Cancellation returns at once: a function that waits is not begun, one that runs goes on unheard and keeps its
-        thread until it ends.
+        thread, and the place that its caller is in, until it ends.
         """
         await self._places.take()
         self._provide_thread()
+        place = TAKEN.get()
+        if place is not None:
+            place.hold()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         context = contextvars.copy_context()
@@ -53,7 +56,7 @@ class Threads:
             except BaseException as raised:  # noqa: BLE001 - the caller raises it again, on its own thread
                 error = raised
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(self._finish, answer, value, error)
+                loop.call_soon_threadsafe(self._finish, answer, value, error, place)
 
         self._running += 1
         self._jobs.put(job)
@@ -75,9 +78,13 @@ class Threads:
             raise Overloaded from None
         self._started += 1
 
-    def _finish(self, answer: "asyncio.Future[Any]", value: Any, error: BaseException | None) -> None:
+    def _finish(
+        self, answer: "asyncio.Future[Any]", value: Any, error: BaseException | None, place: Place | None
+    ) -> None:
         self._running -= 1
         self._places.leave()
+        if place is not None:
+            place.drop()
         if answer.cancelled():
             return
         if error is None:

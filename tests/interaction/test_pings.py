@@ -1,4 +1,4 @@
-"""The server's own pings ("Ping"): no capability is needed, and the answer is an empty result on any process."""
+"""The server's own pings (Ping, "Behavior Requirements"): no capability is needed, and the answer is an empty result on any process."""
 
 import json
 

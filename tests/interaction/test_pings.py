@@ -1,4 +1,7 @@
-"""The server's own pings (Ping, "Behavior Requirements"): no capability is needed, and the answer is an empty result on any process."""
+"""The server's own pings (Ping, "Behavior Requirements"): no capability is needed, and the answer is an empty result.
+
+It may be given to any process.
+"""
 
 import json
 

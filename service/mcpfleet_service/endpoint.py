@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, Final
@@ -31,9 +30,6 @@ LINGER_SECONDS: Final = 2.0
 """How long what still comes of a refused body is read and dropped: closing at once would lose the refusal with it."""
 
 Scope = MutableMapping[str, Any]
-
-log = logging.getLogger("mcpfleet.endpoint")
-
 
 Sort = Callable[[Scope, Headers, bytes], Accepted | Rejected]
 """How one endpoint sorts its requests."""
@@ -104,8 +100,8 @@ class Endpoint:
             if inspect.isawaitable(found):
                 async with asyncio.timeout(AUTHENTICATE_SECONDS):
                     found = await found
-        except Exception:  # the boundary of what users bring along
-            log.exception("authentication failed")
+        except Exception as error:  # noqa: BLE001  # the boundary of what users bring along: it is noted
+            self._engine().failures.note(error)
             return _UNDECIDED
         return _UNAUTHORIZED if found is None else found
 

@@ -56,6 +56,7 @@ from mcpfleet.server.auth import Principal
 from mcpfleet.server.context import Context
 from mcpfleet.server.depends import Depends
 from mcpfleet.server.elicitation import Elicited
+from mcpfleet.server.failures import Failed
 from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.hooks import CallNext
 from mcpfleet.server.incoming import Incoming
@@ -83,6 +84,7 @@ __all__ = [
     "ElicitUrl",
     "Elicited",
     "EmbeddedResource",
+    "Failed",
     "Fleet",
     "GetPromptResult",
     "Icon",

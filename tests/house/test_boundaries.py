@@ -15,6 +15,7 @@ BOUNDARIES = {
     "mcpfleet/server/dispatch.py Dispatcher.serve": "what an author's function raises goes out without its words",
     "mcpfleet/server/engine.py Engine.serve": "an unforeseen error fails one request, not the process",
     "mcpfleet/server/eras/requests.py Requests.announced": "revokes the call, then lets everything pass",
+    "mcpfleet/server/failures.py _Report.told": "what the user's reporter raises is logged, and breaks nothing else",
     "mcpfleet/server/lifespan.py _entered": "what the user's lifespan raises stops the start, under its name",
     "mcpfleet/server/notices.py Notices._heed": "what heeds a notification may raise: no response could tell of it",
     "mcpfleet/server/plugins.py load": "what a plugin's import raises stops the start under the plugin's name",

@@ -67,13 +67,14 @@ async def test_a_hook_answers_or_refuses_in_the_words_of_the_revision(hooked: Fl
 
 
 @every_revision
-async def test_what_breaks_in_a_hook_is_logged_and_not_told(hooked: Fleet, date: str) -> None:
+async def test_what_breaks_in_a_hook_is_logged_and_reported_and_not_told(hooked: Fleet, date: str) -> None:
     async with connected(hooked.url, date) as client:
         broken = await client.call("guarded", mood="break")
         text = broken.result["content"][0]["text"]
         assert broken.result["isError"]
         assert SECRET not in broken.body.decode()
         correlation = text.rpartition(" ")[2]
+        await noted(client, hooked, f"reported RuntimeError in tools/call guarded: {correlation}")
         logs = hooked.processes[broken.process].log_tail(40_000)
         assert f"correlation id {correlation}" in logs
         assert SECRET in logs

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpfleet import CallNext, CallToolResult, Context, Incoming, ProtocolError, Server, TextContent, ToolError
+from mcpfleet import CallNext, CallToolResult, Context, Failed, Incoming, ProtocolError, Server, TextContent, ToolError
 
 log = logging.getLogger("hooked")
 
@@ -63,6 +63,13 @@ async def guard(request: Incoming, call_next: CallNext) -> Any:
         case {"mood": "answer"}:
             return CallToolResult(content=(TextContent(text="from the hook"),))
     return await call_next(request.with_arguments({"mood": "changed"}))
+
+
+@server.exception_reporter
+async def report(error: BaseException, failed: Failed) -> None:
+    """Note what failed, and then fail as well."""
+    life.journal.append(f"reported {type(error).__name__} in {failed.method} {failed.target}: {failed.correlation_id}")
+    raise RuntimeError("so does the reporter")
 
 
 @server.tool

@@ -10,12 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcpfleet import Context, Principal
+from mcpfleet import Context, Failed, Principal
 from mcpfleet.backplane.intercepted import Intercepted
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY
 from mcpfleet.server.engine import Engine
+from mcpfleet.server.failures import Reporter
 from mcpfleet.server.rootschange import RootsHook
 from mcpfleet_service.endpoint import Endpoint
 from mcpfleet_service.guards import Guard
@@ -49,6 +50,7 @@ async def serving(
     http: str = "httptools",
     link: Link | None = None,
     on_roots_changed: RootsHook | None = None,
+    reporter: Reporter | None = None,
     **options: Any,
 ) -> AsyncIterator[Service]:
     """Serve an endpoint with these options at every path."""
@@ -56,6 +58,8 @@ async def serving(
     server = stage.server()
     if on_roots_changed is not None:
         server.on_roots_changed(on_roots_changed)
+    if reporter is not None:
+        server.exception_reporter(reporter)
     engine = Engine(server, Intercepted(MemoryBackplane(), link or Link()), policy)
     guard = Guard(("localhost",), ("https://app.example.com",))
     given = {"max_body": LIMIT, "keepalive": None, "authenticate": None, **options}
@@ -232,18 +236,25 @@ async def test_whom_authentication_does_not_know_is_refused_and_told_how_to_be_k
         assert (await line.head())[0] == 200
 
 
-async def test_authentication_that_fails_refuses_for_now_and_tells_only_the_log(
+async def test_authentication_that_fails_refuses_for_now_and_tells_only_the_log_and_the_reporter(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken(_headers: Headers) -> Principal | None:
         raise RuntimeError("hunter2")
 
-    async with serving(authenticate=broken) as service, service.line() as line:
+    reported: asyncio.Queue[BaseException] = asyncio.Queue()
+
+    async def report(error: BaseException, _failed: Failed) -> None:
+        reported.put_nowait(error)
+
+    async with serving(authenticate=broken, reporter=report) as service, service.line() as line:
         await line.request("POST", "/mcp", **modern("echo", x="hi"))
         status, headers, error = await refusal(line)
         assert (status, headers["retry-after"], error["code"]) == (503, "1", -32603)
         assert "hunter2" not in json.dumps(error)
         assert "hunter2" in caplog.text
+        async with asyncio.timeout(DEADLINE):
+            assert str(await reported.get()) == "hunter2"
 
 
 async def test_an_answer_has_a_length_and_a_deleted_session_has_no_body() -> None:

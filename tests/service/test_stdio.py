@@ -515,7 +515,10 @@ async def test_hooks_and_notifications_of_ones_own_are_served_too(date: str) -> 
         await serving.call("guarded", as_id=1, date=date, mood="warm")
         assert await serving.text(1) == f"changed by tools/call in {date}"
         await serving.call("guarded", as_id=2, date=date, mood="break")
-        assert (await serving.answer(2))["result"]["isError"]
+        broken = (await serving.answer(2))["result"]
+        correlation = broken["content"][0]["text"].rpartition(" ")[2]
+        assert broken["isError"]
+        await journal(serving, f"reported RuntimeError in tools/call guarded: {correlation}")
         await journal(serving, f"noted first in {'modern' if date == wire.MODERN else 'legacy'}")
         await journal(serving, "noted early in modern")
         await journal(serving, "acme/noted raised RuntimeError")

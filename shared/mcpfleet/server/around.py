@@ -14,6 +14,7 @@ from mcpfleet.protocol.wire import CACHEABLE
 from mcpfleet.server.boundary import outcome_of
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.context import Context
+from mcpfleet.server.failures import Failures
 from mcpfleet.server.fleet import NOBODY, Fleet
 from mcpfleet.server.hooks import CallNext, Hook
 from mcpfleet.server.incoming import Incoming
@@ -40,6 +41,7 @@ class Around:
         threads: Threads,
         fleet: Fleet = NOBODY,
         lived: Lived | None = None,
+        failures: Failures | None = None,
         *,
         outer: tuple[Hook, ...] = (),
     ) -> None:
@@ -51,6 +53,7 @@ class Around:
         self._threads = threads
         self._fleet = fleet
         self._lived = lived or Lived()
+        self._failures = failures or Failures()
         self._any = tuple(hook for hook in self._hooks if hook.method is None)
         self._of = {
             named.method: tuple(hook for hook in self._hooks if hook.method in (None, named.method))
@@ -60,7 +63,7 @@ class Around:
 
     def inside(self, server: Server) -> "Around":
         """The hooks of another server within these."""
-        return Around(server, self._threads, self._fleet, self._lived, outer=self._hooks)
+        return Around(server, self._threads, self._fleet, self._lived, self._failures, outer=self._hooks)
 
     def of(self, method: str) -> tuple[Hook, ...]:
         """The hooks around messages of this method, outermost first; there may be none."""
@@ -103,9 +106,13 @@ class Around:
         except BackplaneError:
             raise
         except BaseException as error:  # noqa: BLE001  # the boundary: it becomes an outcome there, or is raised again
-            return outcome_of(error, message, context)
+            return self.outcome(error, message, context)
         finally:
             context.close()
+
+    def outcome(self, error: BaseException, message: Incoming, context: Context) -> Outcome:
+        """What a request has come to that raised this; see `outcome_of`."""
+        return outcome_of(error, message, context, self._failures)
 
     async def message(self, message: Incoming, context: Context, last: CallNext) -> Any:
         """Let a message through its hooks to `last`; what comes back is what the outermost one returns."""

@@ -1,8 +1,6 @@
 """Where exceptions become words for the peer: what is meant for it is told, and of all else a correlation id."""
 
 import asyncio
-import logging
-import secrets
 from typing import Final
 
 from mcpfleet.errors import ProtocolError, ToolError
@@ -11,12 +9,11 @@ from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult
 from mcpfleet.server.cancellation import reason_of
 from mcpfleet.server.context import Context
+from mcpfleet.server.failures import Failures
 from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.outcome import STORE_AWAY, Outcome, Refusal, Success
 
 CALL_TOOL: Final = "tools/call"
-
-log = logging.getLogger("mcpfleet.dispatch")
 
 
 class StoreAway(ProtocolError):
@@ -26,7 +23,7 @@ class StoreAway(ProtocolError):
         super().__init__(STORE_AWAY.code, STORE_AWAY.message, STORE_AWAY.data)
 
 
-def outcome_of(error: BaseException, message: Incoming, context: Context) -> Outcome:
+def outcome_of(error: BaseException, message: Incoming, context: Context, failures: Failures) -> Outcome:
     """What a request has come to that raised this; raises what is not the author's failure, but the request's end.
 
     What the protocol wants as the result of a tool becomes one.
@@ -40,8 +37,7 @@ def outcome_of(error: BaseException, message: Incoming, context: Context) -> Out
     if not is_ours(error):
         context.cancel(reason_of(error))
         raise error
-    correlation = secrets.token_hex(8)
-    log.error("%s failed; correlation id %s", message, correlation, exc_info=error)
+    correlation = failures.note(error, message)
     if message.method == CALL_TOOL:
         return _failed(f"The tool failed. Correlation id: {correlation}")
     return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})

@@ -25,6 +25,8 @@ from mcpfleet.server.cancellation import Cancellations
 from mcpfleet.server.delivery import server_stopped
 from mcpfleet.server.events import Change, Events
 from mcpfleet.server.exchange import Exchange, Record
+from mcpfleet.server.failures import Failures
+from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
 from mcpfleet.server.reply import Replies
@@ -52,6 +54,7 @@ class Means:
     replies: Replies
     questions: Questions
     events: Events
+    failures: Failures
 
 
 class Call:
@@ -180,8 +183,8 @@ class Call:
                     await self.stream.closed()
         except* (CallEnded, Unavailable) as lost:
             log.warning("%s ended without its result being kept: %s", self.request.method, lost.exceptions[0])
-        except* Exception:
-            log.exception("%s was stopped by an unforeseen error", self.request.method)
+        except* Exception as unforeseen:  # noqa: BLE001  # the boundary: it is noted, and ends this call alone
+            self._means.failures.note(unforeseen, Incoming.of(self.request, self._caller))
         finally:
             outlives.cancel()
 
@@ -200,7 +203,8 @@ class Call:
             if not self._ended or self._runner is None or self._runner.uncancel():
                 raise
         else:
-            self._end(self._means.replies.encode(self.request.id, outcome, self._caller.revision))
+            asked = self.request, self._caller
+            self._end(self._means.replies.encode(self.request.id, outcome, self._caller.revision, asked))
 
     async def _hold(self) -> None:
         """Open the stream and wait for `go`; without a stream, the call is over."""

@@ -2,8 +2,6 @@
 
 import asyncio
 import inspect
-import logging
-import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
@@ -13,6 +11,8 @@ from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
+from mcpfleet.server.failures import Failures
+from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.outcome import Outcome, Refusal
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.server import Server
@@ -24,8 +24,6 @@ MAX_KEPT: Final = 256
 
 Choose = Callable[[Headers, Principal | None], Server | Awaitable[Server]]
 """From a request's headers and principal (None without authentication) to the server whose offer it is made."""
-
-log = logging.getLogger("mcpfleet.choice")
 
 
 class Serving(Protocol):
@@ -42,9 +40,10 @@ class Choice:
     A server that is chosen again keeps its concurrency limits; a new one for each request has new ones.
     """
 
-    def __init__(self, choose: Choose, make: Callable[[Server], Serving]) -> None:
+    def __init__(self, choose: Choose, make: Callable[[Server], Serving], failures: Failures | None = None) -> None:
         self._choose = choose
         self._make = make
+        self._failures = failures or Failures()
         self._made: OrderedDict[int, tuple[Server, Serving]] = OrderedDict()
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
@@ -53,9 +52,8 @@ class Choice:
             serving = self._serving(await self._chosen(caller))
         except ProtocolError as error:
             return Refusal(error.code, error.message, error.data)
-        except Exception:  # the boundary of what users bring along
-            correlation = secrets.token_hex(8)
-            log.exception("no server could be chosen; correlation id %s", correlation)
+        except Exception as error:  # noqa: BLE001  # the boundary of what users bring along: it is noted
+            correlation = self._failures.note(error, Incoming.of(request, caller))
             return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
         return await serving.serve(request, caller, outlet)
 

@@ -9,7 +9,7 @@ from mcpfleet.errors import ProtocolError, ToolError
 from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.revisions import Era
 from mcpfleet.server.around import Around
-from mcpfleet.server.boundary import CALL_TOOL, StoreAway, outcome_of
+from mcpfleet.server.boundary import CALL_TOOL, StoreAway
 from mcpfleet.server.callee import InputRequired
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.capabilities import FEATURES, offers
@@ -94,7 +94,7 @@ class Dispatcher:
             message = Incoming.of(request, caller)
             return await self._around.request(message, context, lambda params: self._served(request, params, context))
         except BaseException as error:  # noqa: BLE001  # the boundary: it becomes an outcome there, or is raised again
-            return outcome_of(error, Incoming.of(request, caller), context)
+            return self._around.outcome(error, Incoming.of(request, caller), context)
         finally:
             context.close()
 

@@ -1,7 +1,6 @@
 """The engine of one process: everything between the HTTP edge and a server's tools."""
 
 import asyncio
-import logging
 import secrets
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -28,7 +27,7 @@ from mcpfleet.protocol.inbound import (
     PairStream,
     StatelessPost,
 )
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, encode_failure
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode_failure
 from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.call import Means
@@ -44,8 +43,10 @@ from mcpfleet.server.eras.requests import Requests
 from mcpfleet.server.eras.stateless import Stateless
 from mcpfleet.server.eras.subscribing import Subscribing
 from mcpfleet.server.events import Events
+from mcpfleet.server.failures import Failures
 from mcpfleet.server.feed import Feed
 from mcpfleet.server.fleet import Fleet
+from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.lifespan import Lived
 from mcpfleet.server.loglevels import LogLevels
 from mcpfleet.server.notices import Notices
@@ -66,8 +67,6 @@ from mcpfleet.server.subscriptions import Subscriptions
 from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.watches import Watches
-
-log = logging.getLogger("mcpfleet.engine")
 
 
 class Engine:
@@ -90,20 +89,23 @@ class Engine:
         self._watches = Watches(self._feed)
         self._switches = Switches(server, process, self._feed, self._events.publish)
         self.fleet = Fleet(self._events.publish, self._switches.switch)
-        self._around = around = Around(server, self._threads, self.fleet, self._lived)
-        self._notices = notices = Notices(server, self._threads, around)
+        self.failures = failures = Failures(server.reporter)
+        self._around = around = Around(server, self._threads, self.fleet, self._lived, failures)
+        self._notices = notices = Notices(server, self._threads, around, failures)
         dispatcher: Serving = self._dispatcher(server, self._switches)
         if choose is not None:
-            dispatcher = Choice(choose, self._dispatcher)
-        replies = Replies(msgspec.to_builtins(server.info))
+            dispatcher = Choice(choose, self._dispatcher, failures)
+        replies = Replies(msgspec.to_builtins(server.info), failures)
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
-        rounds = Rounds(dispatcher, Shim(dispatcher, server.input_required_legacy_shim), states, self._policy)
+        rounds = Rounds(dispatcher, Shim(dispatcher, server.input_required_legacy_shim), states, self._policy, failures)
         self._modern = Modern(rounds, Listening(server, process, self._watches), replies, around, notices)
         sessions = Sessions(process)
         signals = Signals(process, sessions)
         cancellations = Cancellations(process, signals)
         questions = Questions(process)
-        self._calls = Calls(Means(process, sessions, signals, cancellations, rounds, replies, questions, self._events))
+        self._calls = Calls(
+            Means(process, sessions, signals, cancellations, rounds, replies, questions, self._events, failures)
+        )
         subscriptions = Subscriptions(process, self._events)
         levels = LogLevels(sessions, self._events)
         subscribing = Subscribing(server, subscriptions)
@@ -184,15 +186,8 @@ class Engine:
         """
         try:
             return await self._serve(asked, headers, principal, peer)
-        except BackplaneError as error:
-            if not isinstance(error, Unavailable):
-                log.exception("the store could not serve a request")
-            answer = _failed(asked, STORE_AWAY, 503, ("Retry-After", "1"))
-        except Exception:  # the boundary: whatever is wrong here, one request fails and the process goes on
-            correlation = secrets.token_hex(8)
-            log.exception("a request could not be served; correlation id %s", correlation)
-            refusal = Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
-            answer = _failed(asked, refusal, 500)
+        except Exception as error:  # noqa: BLE001  # the boundary: one request fails, and the process goes on
+            answer = self._failed(error, Incoming.brought(asked, headers, principal), principal)
         # A stream of a session just ends: it can be taken up again, and then its response may come.
         return answer if isinstance(asked, ModernRequest | StatelessPost) or not peer.begun else None
 
@@ -224,6 +219,7 @@ class Engine:
         yield self._watches.run()
         yield self._calls.run()
         yield self._notices.run()
+        yield self.failures.run()
         yield self._keyring.run()
         if self.server.switchable:
             yield self._switches.run()
@@ -237,6 +233,7 @@ class Engine:
         self._stop()
         await self._calls.ended(within=self._policy.lease)
         await self._notices.ended(within=self._policy.lease)
+        await self.failures.reported(within=self._policy.lease)
         await self._pulse.leave()
 
     def _stop(self) -> None:
@@ -253,21 +250,20 @@ class Engine:
             around=self._around if server is self.server else self._around.inside(server),
         )
 
+    def _failed(self, error: Exception, message: Incoming | None, principal: Principal | None) -> Answer:
+        """The answer to a request that nobody else has found one for."""
+        request_id = None if message is None else message.request_id
+        if isinstance(error, Unavailable):
+            return _refused(request_id, STORE_AWAY, 503)
+        correlation = self.failures.note(error, message, principal=principal)
+        if isinstance(error, BackplaneError):
+            return _refused(request_id, STORE_AWAY, 503)
+        return _refused(request_id, Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation}), 500)
+
     def _beat(self) -> Beat:
         return Beat(self.id, self.server.info.version, self.server.registry.digest, float(self.calls))
 
 
-def _failed(asked: Accepted, refusal: Refusal, status: int, *headers: tuple[str, str]) -> Answer:
-    request_id = _request_id(asked)
+def _refused(request_id: RequestId | None, refusal: Refusal, status: int) -> Answer:
+    headers = (("Retry-After", "1"),) if status == 503 else ()
     return Answer(status, encode_failure(request_id, refusal.code, refusal.message, refusal.data), headers=headers)
-
-
-def _request_id(asked: Accepted) -> RequestId | None:
-    match asked:
-        case LegacyPost(message=Request(id=request_id)) | StatelessPost(message=Request(id=request_id)):
-            return request_id
-        case PairMessage(message=Request(id=request_id)):
-            return request_id
-        case Initialize(request=request) | ModernRequest(request=request):
-            return request.id
-    return None

@@ -5,10 +5,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.inbound import (
+    Accepted,
+    Initialize,
+    LegacyPost,
+    ModernNotification,
+    ModernRequest,
+    PairMessage,
+    StatelessPost,
+)
 from mcpfleet.protocol.jsonrpc import Notification, Request, RequestId
 from mcpfleet.protocol.meta import META
 from mcpfleet.protocol.methods import is_standard, is_standard_notification
-from mcpfleet.protocol.revisions import Era
+from mcpfleet.protocol.revisions import ASSUMED, LATEST_LEGACY, OLDEST, Era
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 
@@ -42,6 +51,28 @@ class Incoming:
     def of(cls, message: Request | Notification, caller: Caller) -> "Incoming":
         """A message that has come from this sender."""
         return cls(message.method, message.params, message.id if isinstance(message, Request) else None, caller)
+
+    @classmethod
+    def brought(cls, asked: Accepted, headers: Headers, principal: Principal | None) -> "Incoming | None":
+        """The message of an exchange of which no more is known than what it brought; None: it has none, or several."""
+        match asked:
+            case ModernRequest(request=message):
+                revision = asked.revision
+            case ModernNotification(notification=message):
+                revision = asked.revision
+            case Initialize(request=message):
+                revision = LATEST_LEGACY
+            case StatelessPost(message=Request() | Notification() as message):
+                revision = asked.revision
+            case LegacyPost(message=Request() | Notification() as message):
+                revision = asked.header_revision or ASSUMED
+            case PairMessage(message=Request() | Notification() as message):
+                revision = OLDEST
+            case _:
+                return None
+        session = asked.session_id if isinstance(asked, LegacyPost | PairMessage) else None
+        info = asked.client_info if isinstance(asked, ModernRequest | Initialize) else None
+        return cls.of(message, Caller(revision, principal, headers, info, {}, None, session))
 
     @property
     def is_notification(self) -> bool:

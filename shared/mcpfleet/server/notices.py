@@ -14,6 +14,7 @@ from mcpfleet.server.around import Around
 from mcpfleet.server.boundary import is_ours
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.context import Context
+from mcpfleet.server.failures import Failures
 from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.notification import HEED_SECONDS
 from mcpfleet.server.outlet import Silent
@@ -37,10 +38,11 @@ log = logging.getLogger("mcpfleet.notices")
 class Notices:
     """Heeds the notifications of one process; `run` it as a task of the process."""
 
-    def __init__(self, server: Server, threads: Threads, around: Around) -> None:
+    def __init__(self, server: Server, threads: Threads, around: Around, failures: Failures) -> None:
         self._server = server
         self._threads = threads
         self._around = around
+        self._failures = failures
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
         self._open = False
@@ -102,7 +104,7 @@ class Notices:
         except BaseException as error:  # the boundary of what authors wrote: no response could tell of it
             if not is_ours(error):
                 raise
-            log.error("%s failed", message, exc_info=error)
+            self._failures.note(error, message)
         finally:
             context.close()
 

@@ -1,31 +1,35 @@
 """From an outcome to the bytes of its JSON-RPC response."""
 
-import logging
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode_failure, encode_reply
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, encode_failure, encode_reply
 from mcpfleet.protocol.revisions import Revision
 from mcpfleet.protocol.wire import dress, renumber
+from mcpfleet.server.caller import Caller
+from mcpfleet.server.failures import Failures
+from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.outcome import Outcome, Refusal
-
-log = logging.getLogger("mcpfleet.reply")
 
 
 class Replies:
     """Encodes responses in the shape of each revision, in the name of one server."""
 
-    def __init__(self, server_info: Mapping[str, Any]) -> None:
+    def __init__(self, server_info: Mapping[str, Any], failures: Failures | None = None) -> None:
         self._server_info = server_info
+        self._failures = failures or Failures()
 
-    def encode(self, request_id: RequestId, outcome: Outcome, revision: Revision) -> bytes:
-        """The response to a request; a result that JSON cannot carry becomes an internal error, and is logged."""
+    def encode(
+        self, request_id: RequestId, outcome: Outcome, revision: Revision, asked: tuple[Request, Caller] | None = None
+    ) -> bytes:
+        """The response to a request; a result that JSON cannot carry becomes an internal error, and is noted.
+
+        `asked` is the request and who sent it, for the note.
+        """
         try:
             return self._encoded(request_id, outcome, revision)
-        except Exception:  # the boundary: whatever a tool put into its result, its caller gets a response
-            correlation = secrets.token_hex(8)
-            log.exception("a result cannot be encoded; correlation id %s", correlation)
+        except Exception as error:  # noqa: BLE001  # the boundary: whatever is in a result, its caller gets a response
+            correlation = self._failures.note(error, None if asked is None else Incoming.of(*asked))
             return encode_failure(request_id, INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
 
     def _encoded(self, request_id: RequestId, outcome: Outcome, revision: Revision) -> bytes:

@@ -1,10 +1,8 @@
 """Requests that take several rounds, each of which any process can serve (basic/patterns/mrtr)."""
 
 import asyncio
-import logging
-import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfleet.errors import ProtocolError
@@ -13,6 +11,8 @@ from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Request
 from mcpfleet.protocol.questions import InputRequiredResult, written
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.choice import Serving
+from mcpfleet.server.failures import Failures
+from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.outcome import STOPPED, Outcome, Refusal, Success
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.policy import Policy
@@ -23,8 +23,6 @@ from mcpfleet.server.visits import shown
 
 MAX_DEPTH: Final = 256
 """Of what is sealed, which was checked when it came."""
-
-log = logging.getLogger("mcpfleet.rounds")
 
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 """The methods whose results may ask for input ("Supported Requests")."""
@@ -38,6 +36,7 @@ class Rounds:
     shim: Shim
     states: RequestStates
     policy: Policy
+    failures: Failures = field(default_factory=Failures)
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
         """The outcome of this round: a result, an error, or what the client is asked for.
@@ -45,10 +44,17 @@ class Rounds:
         Legacy revisions have one round only, in which questions are requests. Raises `Unavailable` if the store must be
         asked for a key and cannot, and nothing else but cancellation.
         """
+
+        def failed(why: str) -> Refusal:
+            return self._failed(request, caller, why)
+
         if caller.revision.server_requests:
-            return shown(await self.shim.serve(request, caller, outlet), caller, {})
+            return shown(await self.shim.serve(request, caller, outlet), caller, {}, failed)
         if request.method not in ASKING:
-            return _final(request, shown(await self.dispatcher.serve(request, caller, outlet), caller, {}))
+            outcome = shown(await self.dispatcher.serve(request, caller, outlet), caller, {}, failed)
+            if isinstance(outcome, Success) and outcome.input_required is not None:
+                return failed("this method's result cannot ask for input")
+            return outcome
         try:
             memory, given = await self._told(request, caller)
         except ProtocolError as error:
@@ -56,9 +62,9 @@ class Rounds:
         if given or memory.state is not None:
             caller = replace(caller, input_responses=given, request_state=memory.state)
         round_ = Round(outlet, memory, given, patience=self.policy.replay_within)
-        outcome = shown(await self._run(request, caller, round_), caller, given)
+        outcome = shown(await self._run(request, caller, round_), caller, given, failed)
         if round_.diverged:
-            return _failed(request, "the handler asked its client something else than before")
+            return failed("the handler asked its client something else than before")
         if round_.suspended:
             return await self._ask(request, caller, round_, round_.open, round_.outcome)
         if isinstance(outcome, Success) and outcome.input_required is not None:
@@ -118,18 +124,10 @@ class Rounds:
             try:
                 result["requestState"] = await self.states.seal(request, caller, jsontext.dumps(kept), ttl=ttl)
             except StateTooLarge as error:
-                return _failed(request, str(error))
+                return self._failed(request, caller, str(error))
         return Success(result)
 
-
-def _final(request: Request, outcome: Outcome) -> Outcome:
-    """The outcome of a method that has one round only."""
-    if isinstance(outcome, Success) and outcome.input_required is not None:
-        return _failed(request, "this method's result cannot ask for input")
-    return outcome
-
-
-def _failed(request: Request, why: str) -> Refusal:
-    correlation = secrets.token_hex(8)
-    log.error("%s failed: %s; correlation id %s", request.method, why, correlation)
-    return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+    def _failed(self, request: Request, caller: Caller, why: str) -> Refusal:
+        """The error for a handler that does what no handler may."""
+        correlation = self.failures.note(RuntimeError(why), Incoming.of(request, caller))
+        return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})

@@ -15,6 +15,7 @@ from mcpfleet.server.capabilities import Extensions, capabilities, checked_exten
 from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
 from mcpfleet.server.dynamic import compile_lister, compile_reader
+from mcpfleet.server.failures import Reporter, checked_reporter
 from mcpfleet.server.hooks import Hooks, compile_hook
 from mcpfleet.server.lifespan import Lifespan, checked_lifespan
 from mcpfleet.server.method import compile_method
@@ -31,6 +32,7 @@ from mcpfleet.server.tool import Tool, compile_tool
 Function = TypeVar("Function", bound=Callable[..., Any])
 Hook = TypeVar("Hook", bound=MayWatch)
 Heard = TypeVar("Heard", bound=RootsHook)
+Reported = TypeVar("Reported", bound=Reporter)
 
 FRESH: Final = CacheHint()
 """Nothing is to be kept, let alone for others."""
@@ -98,6 +100,8 @@ class Server:
         """What decides on who may watch what; None: everybody may watch everything."""
         self.lifespans = [] if lifespan is None else [checked_lifespan(lifespan)]
         """What each process enters before it serves, in order."""
+        self.reporter: Reporter | None = None
+        """What is told of each failure that is no client's fault."""
         self.hooks = Hooks()
         """What is around the messages of clients."""
         self._cache = _checked_hints(cache)
@@ -325,6 +329,17 @@ class Server:
             return function
 
         return register
+
+    def exception_reporter(self, reporter: Reported, /) -> Reported:
+        """Tell this function of each exception that is no client's fault, and of which message it failed; a decorator.
+
+        It takes the exception and what `Failed`, and runs in the background, one report after the other: what it raises
+        is logged, and what takes longer than ten seconds is given up. `RegistrationError` if there is one already.
+        """
+        if self.reporter is not None:
+            raise RegistrationError("another function is told already of exceptions")
+        self.reporter = checked_reporter(reporter)
+        return reporter
 
     def cache_hint(self, method: str) -> CacheHint:
         """How long a result of this method stays fresh, and for whom."""

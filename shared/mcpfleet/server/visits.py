@@ -1,21 +1,17 @@
 """Pages that a user must visit before a request can be served ("Elicitation", section "URL Elicitation Required")."""
 
 import hashlib
-import logging
-import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 
 from mcpfleet.errors import ProtocolError
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, URL_ELICITATION_REQUIRED
+from mcpfleet.protocol.jsonrpc import INVALID_REQUEST, URL_ELICITATION_REQUIRED
 from mcpfleet.protocol.messages.elicitation import ElicitUrl
 from mcpfleet.protocol.questions import InputRequiredResult
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.outcome import Outcome, Refusal, Success
-
-log = logging.getLogger("mcpfleet.visits")
 
 
 class _Required(msgspec.Struct, frozen=True):
@@ -36,21 +32,18 @@ class UrlElicitationRequired(ProtocolError):
         super().__init__(URL_ELICITATION_REQUIRED, message, {"elicitations": msgspec.to_builtins(pages)})
 
 
-def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any]) -> Outcome:
+def shown(outcome: Outcome, caller: Caller, given: Mapping[str, Any], failed: Callable[[str], Refusal]) -> Outcome:
     """The outcome as the client's revision has it, if it is that pages are to be visited; any other as it is.
 
-    `given` is what a modern client answers in this round.
+    `given` is what a modern client answers in this round; `failed` makes the error for what makes no sense, and says
+    why.
     """
     if not isinstance(outcome, Refusal) or outcome.code != URL_ELICITATION_REQUIRED:
         return outcome
     try:
         pages = msgspec.convert(outcome.data, _Required).elicitations
-    except (
-        msgspec.ValidationError
-    ) as fault:  # an error that somebody wrote by hand, which no client could make sense of
-        correlation = secrets.token_hex(8)
-        log.error("an error %d names no pages: %s; correlation id %s", outcome.code, fault, correlation)
-        return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+    except msgspec.ValidationError as fault:  # somebody wrote it by hand, and no client could make sense of it
+        return failed(f"an error {outcome.code} names no pages: {fault}")
     if (why := caller.unaskable(pages[0])) is not None:
         return Refusal.because(why)
     if caller.revision.server_requests:

@@ -95,7 +95,8 @@ class Legacy:
             session = None
         if isinstance(outcome, Answer):
             return outcome
-        body = self._replies.encode(asked.request.id, outcome, caller.revision if session is None else session.revision)
+        revision = caller.revision if session is None else session.revision
+        body = self._replies.encode(asked.request.id, outcome, revision, (asked.request, caller))
         given = () if session is None else ((SESSION_HEADER, session.id),)
         return replace(whole(body, asked.accepts), headers=given)
 

@@ -63,7 +63,7 @@ class Modern:
         outcome = await self.outcome(asked.request, caller, outlet)
         if outcome is STORE_AWAY:
             raise Unavailable("the store has to be asked for this")
-        return await self._answer(asked, outcome, peer)
+        return await self._answer(asked, caller, outcome, peer)
 
     def notification(self, asked: ModernNotification, headers: Headers, principal: Principal | None) -> Answer:
         """Begin to heed a notification; who sent it need not say anything of itself."""
@@ -86,10 +86,10 @@ class Modern:
             return await self._listening.serve(msgspec.structs.replace(asked, request=request), caller.principal, peer)
 
         outcome = await self._around.own(asked.request, caller, listen)
-        return outcome if isinstance(outcome, Answer) else await self._answer(asked, outcome, peer)
+        return outcome if isinstance(outcome, Answer) else await self._answer(asked, caller, outcome, peer)
 
-    async def _answer(self, asked: ModernRequest, outcome: Outcome, peer: Peer) -> Answer:
-        body = self._replies.encode(asked.request.id, outcome, asked.revision)
+    async def _answer(self, asked: ModernRequest, caller: Caller, outcome: Outcome, peer: Peer) -> Answer:
+        body = self._replies.encode(asked.request.id, outcome, asked.revision, (asked.request, caller))
         status = HTTP_STATUS.get(renumber(outcome.code, asked.revision), 200) if isinstance(outcome, Refusal) else 200
         if status == 200 and JSON not in asked.accepts:
             await peer.begin()

@@ -184,7 +184,11 @@ class Pair:
 
         caller = Caller.shaking_hands(asked, agreed, sender.headers, sender.principal)
         outcome = await self._around.own(request, caller, agree)
-        return outcome.body if isinstance(outcome, Answer) else self._replies.encode(request.id, outcome, agreed)
+        return (
+            outcome.body
+            if isinstance(outcome, Answer)
+            else self._replies.encode(request.id, outcome, agreed, (request, caller))
+        )
 
     async def _agree(self, asked: Initialize, revision: Revision, session: Session) -> Outcome | Answer:
         try:

@@ -174,10 +174,11 @@ class Requests:
                 return await self._with_level(request, session)
             return await self._subscribing.serve(request, session, sender.principal)
 
-        outcome = await self._around.own(request, sender.caller(request), serve)
-        return (
-            outcome.body if isinstance(outcome, Answer) else self._replies.encode(request.id, outcome, session.revision)
-        )
+        caller = sender.caller(request)
+        outcome = await self._around.own(request, caller, serve)
+        if isinstance(outcome, Answer):
+            return outcome.body
+        return self._replies.encode(request.id, outcome, session.revision, (request, caller))
 
     async def _with_level(self, request: Request, session: Session) -> Outcome:
         level = request.params.get("level")

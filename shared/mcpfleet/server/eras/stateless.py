@@ -59,7 +59,7 @@ class Stateless:
         outcome = await self._around.own(asked.request, caller, offer)
         if isinstance(outcome, Answer):
             return outcome
-        return whole(self._replies.encode(asked.request.id, outcome, agreed), asked.accepts)
+        return whole(self._replies.encode(asked.request.id, outcome, agreed, (asked.request, caller)), asked.accepts)
 
     async def post(self, asked: StatelessPost, headers: Headers, principal: Principal | None, peer: Peer) -> Answer:
         """Serve one body."""
@@ -114,7 +114,7 @@ class Stateless:
         outcome = await self._modern.outcome(request, caller, outlet)
         if outcome is STORE_AWAY and not isinstance(outlet, Silent):  # one of a batch is refused by itself
             raise Unavailable("the store has to be asked for this")
-        return self._replies.encode(request.id, outcome, revision)
+        return self._replies.encode(request.id, outcome, revision, (request, caller))
 
 
 def _caller(

@@ -84,6 +84,7 @@ MISSING: Final = (
     Missing("resumption", "the revision has none", era="modern"),
     Missing("resumption", "its events have no ids", transport="sse"),
     Missing("resumption", "there is nothing to take up again", transport="stdio"),
+    Missing("older revisions", "it speaks the one revision of its era", era="modern"),
     Missing("discovery", "the handshake is in its place", era="legacy"),
     Missing("rounds by hand", "it is asked by requests", era="legacy"),
     Missing("freshness", "the revision has none", era="legacy"),

@@ -63,26 +63,26 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
 
 @contextmanager
 def serving(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, processes: int = 2, **settings: str
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, **settings: str
 ) -> Iterator[Fleet]:
-    """Processes on one Redis behind the hostile balancer, with short pages."""
+    """Three processes on one Redis behind the hostile balancer, with short pages."""
     redis: SharedRedis = request.getfixturevalue("redis_server")
     with fresh_namespace(redis) as namespace:
         settings = {"REDIS_URL": redis.url, "NAMESPACE": namespace, "PAGE_SIZE": str(PAGE_SIZE), **settings}
-        with Fleet(tmp_path_factory.mktemp("served"), processes, settings, SERVER) as fleet:
+        with Fleet(tmp_path_factory.mktemp("served"), 3, settings, SERVER) as fleet:
             yield fleet
 
 
 @pytest.fixture(scope="session")
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """A fleet that all tests share."""
-    with serving(request, tmp_path_factory, 3, SSE="true") as fleet:
+    with serving(request, tmp_path_factory, SSE="true") as fleet:
         yield fleet
 
 
 @pytest.fixture(scope="session")
 def _broken(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    with serving(request, tmp_path_factory, 3, SSE="true", LEASE_SECONDS="1") as fleet:
+    with serving(request, tmp_path_factory, SSE="true", LEASE_SECONDS="1") as fleet:
         yield fleet
 
 

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fleets import Fleet
+from tests.pair import opened
 from tests.redis_server import SharedRedis, fresh_namespace
 from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, Json, Stream, connected
+
+COMPLETE = "notifications/elicitation/complete"
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +20,15 @@ def json_only(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactor
         settings = {"JSON_RESPONSE": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
         directory = tmp_path_factory.mktemp("json-only")
         with Fleet(directory, 2, settings, "tests.servers.featured:server") as fleet:
+            yield fleet
+
+
+@pytest.fixture(scope="module")
+def paired(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Two processes that serve the oldest transport."""
+    with fresh_namespace(redis_server) as namespace:
+        settings = {"SSE": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
+        with Fleet(tmp_path_factory.mktemp("paired"), 2, settings, "tests.servers.featured:server") as fleet:
             yield fleet
 
 
@@ -109,6 +121,27 @@ async def test_in_json_only_mode_messages_of_no_request_are_told_and_those_of_th
         assert await logged(stream, words) == message("error", words)
 
 
+@pytest.mark.parametrize("date", LEGACY)
+async def test_on_the_oldest_transport_they_come_like_everything_else(paired: Fleet, date: str) -> None:
+    """In the revision that was agreed on, which this transport learns only when its stream is open already."""
+    words = secrets.token_hex(4)
+    async with opened(paired.balancer.url) as pair:
+        await pair.shake_hands(date)
+        await pair.call("whose", as_id="whose")
+        session = await pair.text("whose")
+        await pair.request("logging/setLevel", {"level": "info"}, as_id="level")
+        assert (await pair.answer("level"))["result"] == {}
+        async with connected(paired.url, MODERN) as client:
+            assert (await client.call("visited", page=words, session=session)).status == 200
+        await said(paired, "error", words)
+        heard = [await pair.message() for _ in range(1 + (date == LATEST_HANDSHAKE))]
+        assert heard[-1] is not None
+        assert heard[-1]["params"] == message("error", words)
+        if date == LATEST_HANDSHAKE:
+            assert heard[0] is not None
+            assert (heard[0]["method"], heard[0]["params"]) == (COMPLETE, {"elicitationId": words})
+
+
 def message(level: str, words: str) -> Json:
     return {"level": level, "data": {"words": words}, "logger": "fleet"}
 
@@ -139,7 +172,7 @@ async def logged(stream: Stream, words: str, others: tuple[str, ...] | None = No
 async def completed(stream: Stream) -> str:
     """The next elicitation that is said to be done."""
     while (heard := await stream.message()) is not None:
-        if heard["method"] == "notifications/elicitation/complete":
+        if heard["method"] == COMPLETE:
             page: str = heard["params"]["elicitationId"]
             return page
     raise AssertionError("the stream has ended")

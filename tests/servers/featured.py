@@ -111,3 +111,9 @@ async def compose(ctx: Context) -> str:
         tool_choice=ToolChoice(mode="required"),
     )
     return said.text
+
+
+@server.tool
+def whose(ctx: Context) -> str | None:
+    """The session that the request belongs to."""
+    return ctx.session_id

@@ -48,13 +48,13 @@ from mcpfleet.server.feed import Feed
 from mcpfleet.server.fleet import Fleet
 from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.lifespan import Lived
-from mcpfleet.server.loglevels import LogLevels
 from mcpfleet.server.notices import Notices
 from mcpfleet.server.outcome import STORE_AWAY, Refusal
 from mcpfleet.server.peer import Answer, Peer
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
+from mcpfleet.server.records import Records
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.requeststate import RequestStates
 from mcpfleet.server.rounds import Rounds
@@ -66,7 +66,6 @@ from mcpfleet.server.standalone import Standalone
 from mcpfleet.server.subscriptions import Subscriptions
 from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
-from mcpfleet.server.versions import Versions, nowhere
 from mcpfleet.server.watches import Watches
 
 
@@ -89,7 +88,6 @@ class Engine:
         self._events = Events(process)
         self._watches = Watches(self._feed)
         self._switches = Switches(server, process, self._feed, self._events.publish)
-        self._versions = Versions(server, process, lambda: self._pulse.fingerprints)
         self.fleet = Fleet(self._events.publish, self._switches.switch)
         self.failures = failures = Failures(server.reporter)
         self._around = around = Around(server, self._threads, self.fleet, self._lived, failures)
@@ -109,10 +107,10 @@ class Engine:
             Means(process, sessions, signals, cancellations, rounds, replies, questions, self._events, failures)
         )
         subscriptions = Subscriptions(process, self._events)
-        levels = LogLevels(sessions, self._events)
+        records = Records(sessions, self._events)
         subscribing = Subscribing(server, subscriptions)
-        requests = Requests(process, signals, levels, subscribing, self._calls, replies, around)
-        standalone = Standalone(server, process, sessions, signals, subscriptions, levels, self._feed)
+        requests = Requests(process, signals, records, subscribing, self._calls, replies, around)
+        standalone = Standalone(server, process, sessions, signals, subscriptions, records, self._feed)
         self._legacy = Legacy(
             server,
             sessions,
@@ -126,7 +124,7 @@ class Engine:
             self._policy.handshake,
         )
         self._pair = Pair(
-            server, process, sessions, signals, self._legacy, requests, standalone, replies, questions, around
+            server, process, sessions, records, signals, self._legacy, requests, standalone, replies, questions, around
         )
         self._stateless = Stateless(server, self._modern, replies, around, notices, self._policy.handshake)
         self._pulse = Pulse(
@@ -223,7 +221,6 @@ class Engine:
         yield self._notices.run()
         yield self.failures.run()
         yield self._keyring.run()
-        yield self._versions.run()
         if self.server.switchable:
             yield self._switches.run()
 
@@ -251,7 +248,6 @@ class Engine:
             page_size=self._policy.page_size,
             switches=switches,
             around=self._around if server is self.server else self._around.inside(server),
-            elsewhere=self._versions.elsewhere if server is self.server else nowhere,
         )
 
     def _failed(self, error: Exception, message: Incoming | None, principal: Principal | None) -> Answer:

@@ -19,11 +19,11 @@ from mcpfleet.server.auth import Principal
 from mcpfleet.server.eventids import StandalonePlace
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.feed import Feed
-from mcpfleet.server.loglevels import LogLevels
 from mcpfleet.server.peer import Peer
 from mcpfleet.server.permission import permitted
 from mcpfleet.server.process import Process
 from mcpfleet.server.reader import StandaloneReader
+from mcpfleet.server.records import Records
 from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Session, Sessions, standalone_of
 from mcpfleet.server.signals import Holder, Signals
@@ -50,12 +50,12 @@ class Standalone:
         sessions: Sessions,
         signals: Signals,
         subscriptions: Subscriptions,
-        levels: LogLevels,
+        records: Records,
         feed: Feed,
     ) -> None:
         self._server = server
         self._subscriptions = subscriptions
-        self._levels = levels
+        self._records = records
         self._process = process
         self._backplane = process.backplane
         self._idle = process.policy.session_idle
@@ -110,7 +110,7 @@ class Standalone:
             after = StandalonePlace(holder.stream, *born)
         elif after is None:
             after = StandalonePlace(holder.stream, session.position, events)
-        interest = Interest(session, lists, self._subscriptions, self._levels)
+        interest = Interest(session, lists, self._subscriptions, self._records)
         await interest.refresh()  # after the position was taken: a later change is announced there
         return StandaloneReader(
             self._process, self._feed, session, interest, holder, peer, entered=entered, after=after, doubts=doubts

@@ -18,10 +18,11 @@ from mcpfleet.backplane.stored import pack, unpack
 from mcpfleet.errors import InDoubt, TooLarge, Unavailable
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.messages.subscriptions import MAX_WATCHED
+from mcpfleet.protocol.revisions import find
 from mcpfleet.server import loglevels, topics
 from mcpfleet.server.events import Change, Events
-from mcpfleet.server.loglevels import LEVEL, LogLevels
 from mcpfleet.server.process import Process
+from mcpfleet.server.records import RECORD, Records
 from mcpfleet.server.sessions import UPDATE_TRIES, Session, subscriptions_of
 from mcpfleet.server.topics import RESOURCE, Topic
 
@@ -88,14 +89,14 @@ class Interest:
     messages as severe as it asks for now."""
 
     def __init__(
-        self, session: Session, lists: frozenset[Topic], subscriptions: Subscriptions, levels: LogLevels
+        self, session: Session, lists: frozenset[Topic], subscriptions: Subscriptions, records: Records
     ) -> None:
         self._session = session
         self._lists = lists
         self._subscriptions = subscriptions
-        self._levels = levels
+        self._records = records
+        self._record = session.record
         self._uris: frozenset[str] = frozenset()
-        self._level: str | None = None
 
     @property
     def topics(self) -> Sequence[Topic]:
@@ -104,13 +105,13 @@ class Interest:
 
     async def refresh(self) -> None:
         """Read again what the session asks for; raises `Unavailable`."""
-        self._uris, self._level = await asyncio.gather(
-            self._subscriptions.of(self._session), self._levels.of(self._session)
+        self._uris, self._record = await asyncio.gather(
+            self._subscriptions.of(self._session), self._records.of(self._session)
         )
 
     def is_changed_by(self, change: Change) -> bool:
         """Whether what the session asks for has changed."""
-        return change.kind in (SUBSCRIPTIONS, LEVEL) and change.key == self._session.id
+        return change.kind in (SUBSCRIPTIONS, RECORD) and change.key == self._session.id
 
     def includes(self, change: Change) -> bool:
         """Whether the stream tells of this change."""
@@ -120,7 +121,8 @@ class Interest:
             case topics.RESOURCE:
                 return change.key in self._uris
             case topics.LOGGED:
-                return loglevels.wants(self._level, jsontext.loads(change.key.encode())["level"])
+                return loglevels.wants(self._record.log_level, jsontext.loads(change.key.encode())["level"])
             case topics.COMPLETED:
-                return self._session.revision.elicitation_complete
+                agreed = find(self._record.revision)
+                return agreed is not None and agreed.elicitation_complete
         return change.topic in self._lists

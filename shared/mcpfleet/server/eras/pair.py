@@ -54,6 +54,7 @@ from mcpfleet.server.outcome import Outcome, Success
 from mcpfleet.server.peer import ACCEPTED, Answer, Peer
 from mcpfleet.server.process import Process
 from mcpfleet.server.questions import Questions
+from mcpfleet.server.records import Records
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.server import Server
 from mcpfleet.server.sessions import Full, Record, Session, Sessions, described
@@ -72,6 +73,7 @@ class Pair:
         server: Server,
         process: Process,
         sessions: Sessions,
+        records: Records,
         signals: Signals,
         legacy: Legacy,
         requests: Requests,
@@ -83,6 +85,7 @@ class Pair:
         self._server = server
         self._process = process
         self._sessions = sessions
+        self._records = records
         self._signals = signals
         self._legacy = legacy
         self._requests = requests
@@ -202,7 +205,7 @@ class Pair:
                 record, revision=revision.date, client_info_json=info, capabilities_json=able
             )
 
-        if not await self._sessions.update(session, agreed):
+        if not await self._records.change(session, agreed):
             raise LogGone("the session has ended")
         return Success(self._server.initialization(revision))
 

@@ -5,6 +5,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from mcpfleet.backplane.base import Position
 from mcpfleet.errors import Unavailable
 from mcpfleet.protocol import sse
@@ -22,12 +24,12 @@ from mcpfleet.server.delivery import deliver, not_replayable, unless
 from mcpfleet.server.eras.subscribing import SUBSCRIBE, UNSUBSCRIBE, Subscribing
 from mcpfleet.server.eventids import CallPlace
 from mcpfleet.server.exchange import Exchange, find
-from mcpfleet.server.loglevels import LogLevels
 from mcpfleet.server.outcome import Outcome, Refusal, Success
 from mcpfleet.server.peer import EVENT_STREAM, Answer, Peer, refused, whole
 from mcpfleet.server.process import Process
+from mcpfleet.server.records import Records
 from mcpfleet.server.reply import Replies
-from mcpfleet.server.sessions import Session
+from mcpfleet.server.sessions import Record, Session
 from mcpfleet.server.signals import HungUp, Resumed, Signals
 from mcpfleet.server.streams import CallStream
 
@@ -69,7 +71,7 @@ class Requests:
         self,
         process: Process,
         signals: Signals,
-        levels: LogLevels,
+        records: Records,
         subscribing: Subscribing,
         calls: Calls,
         replies: Replies,
@@ -77,7 +79,7 @@ class Requests:
     ) -> None:
         self._process = process
         self._subscribing = subscribing
-        self._levels = levels
+        self._records = records
         self._signals = signals
         self._calls = calls
         self._replies = replies
@@ -185,7 +187,10 @@ class Requests:
         if not isinstance(level, str) or level not in LOG_LEVELS:
             return Refusal(INVALID_PARAMS, f"params.level must be one of {', '.join(LOG_LEVELS)}")
 
-        if not await self._levels.change(session, level):
+        def with_level(record: Record) -> Record:
+            return msgspec.structs.replace(record, log_level=level)
+
+        if not await self._records.change(session, with_level):
             return Refusal(INVALID_REQUEST, "The session has ended")
         return Success({})
 

@@ -97,6 +97,25 @@ async def test_the_log_level_of_a_handshake_lasts_as_long_as_the_process() -> No
         assert (await serving.message())["id"] == 4, "a modern request says itself what it wants to hear"
 
 
+async def test_a_log_message_of_no_request_and_word_of_a_page_that_is_done_come_by_themselves() -> None:
+    async with child("tests.servers.featured:server") as serving:
+        date = wire.LATEST_HANDSHAKE
+        await serving.shake_hands(date)
+        await serving.request("logging/setLevel", {"level": "info"}, as_id=1, date=date)
+        assert (await serving.answer(1))["result"] == {}
+        await serving.call("whose", as_id=2, date=date)
+        session = (await serving.answer(2))["result"]["content"][0]["text"]
+        await serving.call("broadcast", as_id=3, date=wire.MODERN, level="error", words="by itself")
+        await serving.call("visited", as_id=4, date=wire.MODERN, page="p", session=session)
+        heard = [await serving.message() for _ in range(4)]
+        assert {message["id"] for message in heard if "id" in message} == {3, 4}
+        told = {message["method"]: message["params"] for message in heard if "method" in message}
+        assert told == {
+            "notifications/message": {"level": "error", "data": {"words": "by itself"}, "logger": "fleet"},
+            "notifications/elicitation/complete": {"elicitationId": "p"},
+        }
+
+
 @pytest.mark.parametrize("asked", [*wire.LEGACY, wire.MODERN, "1999-01-01"])
 async def test_every_handshake_agrees_on_the_pinned_version(asked: str) -> None:
     """Lifecycle, "Version Negotiation"."""

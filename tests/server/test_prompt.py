@@ -65,7 +65,7 @@ def test_a_prompt_is_told_by_its_signature_and_docstring() -> None:
 
 
 def test_options_go_before_what_the_function_says() -> None:
-    icon = Icon(src="i")
+    icon = Icon(src="https://x/i.png")
     prompt = compiled(
         review,
         name="other",
@@ -80,7 +80,7 @@ def test_options_go_before_what_the_function_says() -> None:
         "name": "other",
         "title": "T",
         "description": "D",
-        "icons": [{"src": "i"}],
+        "icons": [{"src": "https://x/i.png"}],
         "_meta": {"m": 1},
         "arguments": [{"name": "code", "title": "Code", "required": True}, {"name": "depth"}],
     }

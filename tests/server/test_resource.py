@@ -61,7 +61,7 @@ def test_a_resource_is_told_by_its_function_and_options() -> None:
         "mime_type": "application/json",
         "size": 2,
         "annotations": Annotations(priority=1),
-        "icons": [Icon(src="i")],
+        "icons": [Icon(src="https://x/i.png")],
         "meta": {"m": 1},
     }
     resource = exact(app, **options, timeout=2, cache=CacheHint(5))
@@ -73,7 +73,7 @@ def test_a_resource_is_told_by_its_function_and_options() -> None:
         "mimeType": "application/json",
         "size": 2,
         "annotations": {"priority": 1},
-        "icons": [{"src": "i"}],
+        "icons": [{"src": "https://x/i.png"}],
         "_meta": {"m": 1},
     }
     assert (resource.reading.timeout, resource.reading.cache) == (2, CacheHint(5))

@@ -9,7 +9,8 @@ from mcpfleet.protocol.messages.resources import Resource, ResourceTemplate
 from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server import signature
 from mcpfleet.server.callee import Callee
-from mcpfleet.server.options import called, checked_seconds
+from mcpfleet.server.definitions import checked_mime_type
+from mcpfleet.server.options import called, checked_cache, checked_seconds
 from mcpfleet.server.resource import URI, Reading
 from mcpfleet.server.signature import Signature
 from mcpfleet.server.texts import Texts
@@ -57,7 +58,14 @@ def compile_reader(
     _check(declared, (URI,), where)
     callee = Callee.of(function, declared, where)
     nothing = replace(declared, parameters=(), open=False)
-    return Reading(callee, Texts(nothing, where), True, mime_type, checked_seconds(timeout, where), cache)
+    return Reading(
+        callee=callee,
+        variables=Texts(nothing, where),
+        takes_uri=True,
+        mime_type=checked_mime_type(mime_type, where),
+        timeout=checked_seconds(timeout, where),
+        cache=checked_cache(cache, where),
+    )
 
 
 def _check(declared: Signature, taken: tuple[str, ...], where: str) -> None:

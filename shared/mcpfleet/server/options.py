@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypedDict, TypeVar, cast
 
 from mcpfleet.errors import RegistrationError
-from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.messages.content import Annotations, Icon
 from mcpfleet.protocol.messages.prompts import PromptArgument
 from mcpfleet.protocol.messages.tools import ToolAnnotations
@@ -70,7 +69,6 @@ class ResourceOptions(Options, total=False):
 
 
 Kind = TypeVar("Kind", bound=Options)
-Definition = TypeVar("Definition")
 
 _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -81,6 +79,9 @@ def opened(offered: Any, given: Kind, known: type[Kind]) -> tuple[Callable[..., 
     It may be a class, of which one instance is made, or an instance: `__call__` is the function, and class attributes
     are the options.
     """
+    unknown = sorted(given.keys() - _keywords(known))
+    if unknown:
+        raise RegistrationError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(_keywords(known)))}")
     offered = called(offered)
     own: dict[str, Any] = {}
     if inspect.isroutine(offered) or isinstance(offered, functools.partial):
@@ -111,9 +112,17 @@ def checked_name(name: Any, kind: str) -> str:
 
 def checked_seconds(timeout: float | None, where: str) -> float | None:
     """The timeout itself; `RegistrationError` if it is none."""
-    if timeout is not None and not 0 < timeout < float("inf"):
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and 0 < timeout < float("inf")):
         raise RegistrationError(f"{where}: timeout must be a positive number of seconds")
     return timeout
+
+
+def checked_cache(cache: CacheHint | None, where: str) -> CacheHint | None:
+    """The hint itself; `RegistrationError` if it is none."""
+    if cache is not None and not isinstance(cache, CacheHint):
+        raise RegistrationError(f"{where}: cache must be a CacheHint")
+    return cache
 
 
 def checked_limit(limit: int | None, where: str) -> int | None:
@@ -121,15 +130,6 @@ def checked_limit(limit: int | None, where: str) -> int | None:
     if limit is not None and (type(limit) is not int or limit < 1):
         raise RegistrationError(f"{where}: limit must be a whole number from 1")
     return limit
-
-
-def checked_definition(definition: Definition, where: str) -> Definition:
-    """The definition itself; `RegistrationError` if JSON cannot carry it, so that no list would be."""
-    try:
-        jsontext.dumps(definition)
-    except jsontext.NotJson as error:
-        raise RegistrationError(f"{where}: its definition is not JSON: {error}") from None
-    return definition
 
 
 def _keywords(known: Any) -> frozenset[str]:

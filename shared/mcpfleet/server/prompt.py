@@ -11,7 +11,8 @@ from mcpfleet.protocol.messages import prompts as messages
 from mcpfleet.protocol.messages.prompts import GetPromptResult, PromptArgument, PromptMessage
 from mcpfleet.server import signature
 from mcpfleet.server.callee import Callee
-from mcpfleet.server.options import PromptOptions, checked_definition, checked_name, checked_seconds, opened
+from mcpfleet.server.definitions import checked_definition
+from mcpfleet.server.options import PromptOptions, checked_name, checked_seconds, opened
 from mcpfleet.server.outputs import BLOCKS
 from mcpfleet.server.signature import Signature
 from mcpfleet.server.texts import Texts

@@ -15,7 +15,8 @@ from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server import signature
 from mcpfleet.server.callee import Callee
 from mcpfleet.server.contents import contents
-from mcpfleet.server.options import ResourceOptions, checked_definition, checked_seconds, opened
+from mcpfleet.server.definitions import checked_definition
+from mcpfleet.server.options import ResourceOptions, checked_cache, checked_seconds, opened
 from mcpfleet.server.signature import Signature
 from mcpfleet.server.texts import Texts
 from mcpfleet.server.threads import Threads
@@ -101,7 +102,7 @@ def compile_resource(
         takes_uri=_takes_uri(declared, template),
         mime_type=options.get("mime_type"),
         timeout=checked_seconds(options.get("timeout"), where),
-        cache=options.get("cache"),
+        cache=checked_cache(options.get("cache"), where),
     )
     if template is None:
         resource = messages.Resource(uri=uri, size=options.get("size"), **_described(options, declared))

@@ -14,6 +14,7 @@ from mcpfleet.server import skillfolder
 from mcpfleet.server.capabilities import Extensions, capabilities, checked_extensions
 from mcpfleet.server.completion import Of, compile_completer
 from mcpfleet.server.context import Context
+from mcpfleet.server.definitions import checked_definition
 from mcpfleet.server.dynamic import compile_lister, compile_reader
 from mcpfleet.server.failures import Reporter, checked_reporter
 from mcpfleet.server.hooks import Hooks, compile_hook
@@ -81,7 +82,7 @@ class Server:
         the server, is entered in each process before that serves anything, and left when all calls have ended; what it
         yields is `Context.lifespan`.
         """
-        self.info = Implementation(
+        info = Implementation(
             name=name,
             version=version,
             title=title,
@@ -89,6 +90,9 @@ class Server:
             website_url=website_url,
             icons=None if icons is None else tuple(icons),
         )
+        self.info = checked_definition(info, "the server")
+        if not name:
+            raise RegistrationError("a server needs a name")
         self.instructions = instructions
         self.single_use_state = single_use_state
         self.input_required_legacy_shim = input_required_legacy_shim
@@ -268,6 +272,8 @@ class Server:
         return register
 
     def _check_completed(self, of: Of, name: str, argument: str | None) -> None:
+        if of not in ("prompt", "resource"):
+            raise RegistrationError(f"completions are of a 'prompt' or a 'resource', not of {of!r}")
         if of == "prompt":
             prompt = self.registry.prompts.get(name)
             known = None if prompt is None else [one.name for one in prompt.definition.arguments or ()]
@@ -402,6 +408,8 @@ def _checked_hints(cache: CacheHint | Mapping[str, CacheHint]) -> Mapping[str, C
     """A hint a method; raises `RegistrationError` for a method whose results are not cacheable."""
     if isinstance(cache, CacheHint):
         return dict.fromkeys(CACHEABLE, cache)
+    if not isinstance(cache, Mapping) or not all(isinstance(hint, CacheHint) for hint in cache.values()):
+        raise RegistrationError("cache must be a CacheHint, or one for each of some methods")
     unknown = sorted(cache.keys() - CACHEABLE)
     if unknown:
         raise RegistrationError(f"cache: the results of {', '.join(unknown)} are not cacheable")

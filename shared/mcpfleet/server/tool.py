@@ -12,10 +12,10 @@ from mcpfleet.protocol.messages import tools as messages
 from mcpfleet.server import outputs, signature
 from mcpfleet.server.arguments import Arguments, Typed
 from mcpfleet.server.callee import Callee
+from mcpfleet.server.definitions import checked_definition
 from mcpfleet.server.handwritten import HandWritten
 from mcpfleet.server.options import (
     ToolOptions,
-    checked_definition,
     checked_limit,
     checked_name,
     checked_seconds,

@@ -1,9 +1,9 @@
 """Resources and their templates: what is listed of them and what reading one gives ("Resources")."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from mcpfleet.protocol.messages.content import Annotations, Icon, ResourceContents
 
@@ -16,7 +16,7 @@ class Resource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
     title: str | None = None
     description: str | None = None
     mime_type: str | None = None
-    size: int | None = None
+    size: Annotated[int, Meta(ge=0)] | None = None
     annotations: Annotations | None = None
     icons: Sequence[Icon] | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")

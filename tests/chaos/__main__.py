@@ -29,7 +29,7 @@ def main() -> int:
         ledger = asyncio.run(run(plan, directory, RedisServer(binary, directory)))
     findings = judge(ledger, settle=plan.times.settle)
     print(f"seed {plan.seed}, {plan.seconds:g} seconds")
-    for line in report(ledger, findings):
+    for line in report(ledger, plan.times.settle):
         print(line)
     return 1 if findings else 0
 

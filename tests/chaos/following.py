@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import AbstractAsyncContextManager
 from random import Random
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ class Following:
         self._call = call
         self._request_id = request_id
         self._random = random
+        self.places: list[tuple[str, int]] = []
+        """The id of each event that its response came after, and how many messages had come by then."""
         self._place = ""
         self._empty = 0
         self._cut_after: int | None = None
@@ -33,7 +36,14 @@ class Following:
         """Call the tool; hang up once after so many messages; come back until the call has ended."""
         self._cut_after = cut_after
         params = {"name": self._call.tool, "arguments": {"tag": self._call.tag, **arguments}}
-        sending = self._client.posting("tools/call", params, self._request_id)
+        return await self._followed(self._client.posting("tools/call", params, self._request_id), begun)
+
+    async def replayed(self, place: str) -> End:
+        """Take a stream up after this event, whether or not the call has ended since."""
+        self._place = place
+        return await self._followed(self._client.listening(place), None)
+
+    async def _followed(self, sending: AbstractAsyncContextManager[Reply], begun: asyncio.Event | None) -> End:
         while True:
             try:
                 async with sending as reply:
@@ -64,6 +74,8 @@ class Following:
             self._place = event.id or self._place
             if event.data and await self._take(json.loads(event.data)) is End.GONE:
                 return End.GONE
+            if event.id and not self._call.responses:
+                self.places.append((event.id, len(self._call.said)))
             if self._cut_after is not None and len(self._call.said) >= self._cut_after:
                 self._cut_after = None
                 raise Cut

@@ -2,12 +2,14 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
+from mcpfleet.protocol.sse import Decoder
 from tests.chaos.ledger import Session
-from tests.chaos.stage import ACCEPT, ME, Stage
+from tests.chaos.stage import ACCEPT, ME, Stage, response_of
 from tests.chaos.wire import Cut, Json, Reply
 
 FORMS_SINCE: Final = "2025-06-18"
@@ -109,7 +111,16 @@ class LegacyClient:
     async def _status(self, sending: AbstractAsyncContextManager[Reply]) -> int:
         try:
             async with sending as reply:
-                await reply.body()
+                body = await reply.body()
         except Cut:
             return 0
-        return reply.status
+        return status_within(body) if reply.is_stream else reply.status
+
+
+def status_within(body: bytes) -> int:
+    """What the status would have been of a response that had become a stream before that was known."""
+    messages = [json.loads(event.data) for event in Decoder().feed(body) if event.data]
+    if not messages:
+        return 0
+    reason = response_of(messages[-1]).failure
+    return {"": 200, "session_not_found": 404, "store_unavailable": 503}.get(reason, 400)

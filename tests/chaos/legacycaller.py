@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from typing import Any
+from typing import Any, Final
 
 from tests.chaos.answers import accept
 from tests.chaos.following import Following
@@ -10,6 +10,9 @@ from tests.chaos.ledger import Call, Intrusion
 from tests.chaos.legacy import LegacyClient
 from tests.chaos.stage import ENDLESS_SECONDS, Stage
 from tests.chaos.wire import Cut
+
+REPLAYS: Final = 0.3
+"""How often the stream of an ended call is replayed."""
 
 
 class LegacyCaller:
@@ -24,10 +27,10 @@ class LegacyCaller:
 
     async def run(self) -> None:
         """Use sessions until the run is over."""
-        acts = [self._echo, self._twins, self._count, self._ask, self._cancel, self._intrude, self._renew]
+        acts = [self._echo, self._twins, self._count, self._ask, self._cancel, self._race, self._intrude, self._renew]
         while await self._client.begin() or not self._stage.over.is_set():
             while not self._stage.over.is_set() and self._client.entry.gone is None:
-                [act] = self._random.choices(acts, [10, 1, 3, 3, 1, 1, 0.3])
+                [act] = self._random.choices(acts, [10, 1, 3, 3, 1, 1, 1, 0.3])
                 await act()
                 await self._stage.pause(self._random)
                 if self._client.entry.ended is not None:
@@ -46,7 +49,16 @@ class LegacyCaller:
         cut = self._random.randint(0, n) if self._random.random() < 0.5 else None
         call = self._call("count")
         call.says = n
-        await self._made(call, cut_after=cut, n=n, delay=self._random.choice([0.0, 0.02, 0.08]))
+        following = await self._made(call, cut_after=cut, n=n, delay=self._random.choice([0.0, 0.02, 0.08]))
+        has_result = bool(call.responses) and not call.responses[0].failure
+        if has_result and following.places and self._random.random() < REPLAYS:
+            await self._replay(call, following)
+
+    async def _replay(self, call: Call, following: Following) -> None:
+        """Take the stream of an ended call up again in its midst: all that came after is there once more."""
+        place, heard = self._random.choice(following.places)
+        again = Call(call.principal, call.tag, "replayed count", self._stage.now(), call.says, call.said[:heard])
+        await self._stage.ended(again, Following(self._client, again, 0, self._random).replayed(place))
 
     async def _ask(self) -> None:
         await self._made(self._call("ask"))
@@ -57,6 +69,18 @@ class LegacyCaller:
             canceller = tasks.create_task(self._cancel_begun(call, request_id, begun))
             await self._made(call, request_id, begun=begun, seconds=ENDLESS_SECONDS)
             canceller.cancel()
+
+    async def _race(self) -> None:
+        """Cancel a call at any moment of its life: it has a result, or none."""
+        call, request_id = self._call("count"), self._client.next_id()
+        call.says, call.cancelling = 5, True
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._cancel_at_random(request_id))
+            await self._made(call, request_id, n=call.says, delay=0.04)
+
+    async def _cancel_at_random(self, request_id: int) -> None:
+        await self._stage.pause(self._random)
+        await self._client.told("notifications/cancelled", {"requestId": request_id})
 
     async def _cancel_begun(self, call: Call, request_id: int, begun: asyncio.Event) -> None:
         await begun.wait()
@@ -98,6 +122,8 @@ class LegacyCaller:
         tag = f"{self._client.principal}/{self._name}/{next(self._serial)}"
         return Call(self._client.principal, tag, tool, self._stage.now())
 
-    async def _made(self, call: Call, request_id: int | None = None, **how: Any) -> None:
+    async def _made(self, call: Call, request_id: int | None = None, **how: Any) -> Following:
         request_id = self._client.next_id() if request_id is None else request_id
-        await self._stage.ended(call, Following(self._client, call, request_id, self._random).made(**how))
+        following = Following(self._client, call, request_id, self._random)
+        await self._stage.ended(call, following.made(**how))
+        return following

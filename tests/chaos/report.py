@@ -1,23 +1,26 @@
 """The totals of a run, for people."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Final
 
 from tests.chaos.faults import Kind
 from tests.chaos.ledger import End, Ledger, Outcome
-from tests.chaos.sins import Finding
-from tests.chaos.verdict import apart, last_line
+from tests.chaos.verdict import judge, last_line, lost_to_emptying
 
-SHOWN = 50
+SHOWN: Final = 50
+"""How many findings are listed."""
 
 
-def report(ledger: Ledger, findings: Sequence[Finding]) -> Iterator[str]:
+def report(ledger: Ledger, settle: float) -> Iterator[str]:
     """The lines to print: what was done and seen, what is wrong with it, and the last line."""
+    findings = judge(ledger, settle=settle)
     yield calls(ledger)
     yield questions(ledger)
     yield events(ledger)
     yield f"sessions {len(ledger.sessions)}; attempts upon what is another's {len(ledger.intrusions)}"
     yield f"faults: {', '.join(f'{each.value} {number}' for each, number in kinds(ledger).items())}"
+    yield f"counted apart, because Redis was emptied: {lost_to_emptying(ledger, settle=settle)}"
     yield from (str(finding) for finding in findings[:SHOWN])
     yield last_line(findings)
 
@@ -34,10 +37,9 @@ def calls(ledger: Ledger) -> str:
     told = ", ".join(f"{end.value} {ends[end]}" for end in End)
     failed = sum(1 for call in ledger.calls for each in call.responses if each.failure and call.end is End.ANSWERED)
     resumed = sum(call.resumed for call in ledger.calls)
-    emptied = sum(1 for call in ledger.calls if failed and apart(ledger, call))
     return (
         f"calls {len(ledger.calls)}: {told}; of the answers {failed} were errors that say why; "
-        f"streams taken up again {resumed}; in flight while Redis was emptied {emptied}"
+        f"streams taken up again {resumed}"
     )
 
 

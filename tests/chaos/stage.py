@@ -95,8 +95,8 @@ def response_of(message: Json) -> Response:
     result: dict[str, Any] = message["result"]
     if result.get("isError"):
         return Response(failure=result["content"][0]["text"])
-    found: dict[str, str] = json.loads(result["content"][0]["text"])
-    return Response(found["principal"], found["tag"], found.get("value", ""), found.get("step", ""))
+    found: dict[str, str] = json.loads(result["content"][0]["text"]) if "content" in result else {}
+    return Response(*(found.get(name, "") for name in ("principal", "tag", "value", "step")))
 
 
 def ending_of(cut: Cut) -> End:

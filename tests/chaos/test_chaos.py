@@ -31,7 +31,7 @@ async def test_nothing_is_lost_twice_out_of_order_hung_or_leaked_whatever_breaks
     plan = Plan.of(seed=1, seconds=SECONDS)
     ledger = await run(plan, tmp_path, RedisServer(redis_binary, tmp_path))
     findings = judge(ledger, settle=plan.times.settle)
-    told = "\n".join(report(ledger, findings))
+    told = "\n".join(report(ledger, plan.times.settle))
     assert last_line(findings) == "lost 0 duplicated 0 disordered 0 hung 0 leaked 0", told
     assert all(kinds(ledger)[kind] for kind in Kind), told
     assert all((ledger.calls, ledger.questions, ledger.events, ledger.subscriptions, ledger.intrusions)), told
@@ -43,4 +43,4 @@ async def test_a_fault_in_the_server_shows_in_the_last_line(redis_binary: Path, 
     plan = Plan(seed=1, seconds=PLANTED_SECONDS, faults=(), times=QUICK, plant=plant)
     ledger = await run(plan, tmp_path, RedisServer(redis_binary, tmp_path))
     findings = judge(ledger, settle=plan.times.settle)
-    assert {finding.sin for finding in findings} & SHOWN_AS[plant], "\n".join(report(ledger, findings))
+    assert {finding.sin for finding in findings} & SHOWN_AS[plant], "\n".join(report(ledger, plan.times.settle))

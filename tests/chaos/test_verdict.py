@@ -21,7 +21,7 @@ from tests.chaos.ledger import (
     Silence,
 )
 from tests.chaos.sins import Sin
-from tests.chaos.verdict import judge, last_line
+from tests.chaos.verdict import judge, last_line, lost_to_emptying
 
 CLEAN = "lost 0 duplicated 0 disordered 0 hung 0 leaked 0"
 MINE = Response("alice", "alice/1")
@@ -215,6 +215,16 @@ def test_a_session_is_there_until_its_client_ends_it_or_redis_is_emptied() -> No
     assert sins(ledger) == []
     ledger.sessions.append(Session("alice", 30.0, ended=40.0, outlived=True))
     assert sins(ledger) == [Sin.LOST]
+
+
+def test_what_an_emptied_redis_took_with_it_is_counted_apart() -> None:
+    ledger = Ledger()
+    ledger.sessions.append(Session("alice", 10.0, gone=20.0))
+    ledger.calls += [call(end=End.EMPTY), call(MINE, MINE)]
+    assert lost_to_emptying(ledger, settle=5.0) == 0
+    ledger.breakages.append(Breakage(Kind.REDIS_EMPTY, -1, 12.0, 13.0))
+    assert sins(ledger) == [Sin.DUPLICATED]
+    assert lost_to_emptying(ledger, settle=5.0) == 2
 
 
 def test_a_silent_connection_is_hung_unless_a_process_was_frozen() -> None:

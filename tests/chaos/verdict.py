@@ -1,7 +1,9 @@
 """The judgement of a ledger: every broken promise, and how many of each kind."""
 
+import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from tests.chaos.faults import OF_REDIS, Kind
@@ -43,6 +45,15 @@ def judge(ledger: Ledger, *, settle: float) -> Sequence[Finding]:
         *(Finding(Sin.HUNG, f"{stray} was still at work after the end") for stray in ledger.strays),
         *(Finding(Sin.LOST, death) for death in ledger.deaths),
     ]
+
+
+def lost_to_emptying(ledger: Ledger, *, settle: float) -> int:
+    """How many more promises would count as broken had Redis never come back empty: these are counted apart."""
+    kept = copy.copy(ledger)
+    kept.breakages = [
+        replace(each, kind=Kind.REDIS_RESTART) if each.kind is Kind.REDIS_EMPTY else each for each in ledger.breakages
+    ]
+    return len(judge(kept, settle=settle)) - len(judge(ledger, settle=settle))
 
 
 def last_line(findings: Sequence[Finding]) -> str:

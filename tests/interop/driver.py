@@ -2,7 +2,7 @@
 
 A driver reads a JSON object a line, and writes one a line:
 
-    → {"id": 1, "client": "a", "verb": "connect" | "request" | "notify" | "listen" | "unlisten" | "close", …}
+    → {"id": 1, "client": "a", "verb": "connect" | "request" | "notify" | "listen" | "unlisten" | "skills" | "close", …}
     ← {"id": 1, "result": {…}}, or {"id": 1, "error": {"code": …, "message": …, "data": …}}
     ← {"of": 1, "progress": {…}}           what the client is told of a request under way
     ← {"client": "a", "method": …, "params": …}                   what else it is told

@@ -90,6 +90,8 @@ MISSING: Final = (
     Missing("freshness", "the revision has none", era="legacy"),
     Missing("arguments in headers", "the revision has none", era="legacy"),
     Missing("arguments in headers", "there are no headers", transport="stdio"),
+    Missing("skills that are verified", "it leaves the extension to its host", client="python"),
+    Missing("skills that are verified", "it leaves the extension to its host", client="typescript-v1"),
     Missing("several processes", "there is one", transport="stdio"),
 )
 

@@ -24,7 +24,7 @@ from mcpfleet import (
 )
 from mcpfleet.protocol.messages.tools import Tool
 from mcpfleet.server.fleet import Kind
-from tests.servers import basic, inquisitive
+from tests.servers import basic, inquisitive, skilled
 
 FEATURE = "com.example/feature"
 PAGE = "ui://everything/page"
@@ -38,6 +38,7 @@ server = Server(
 )
 server.include(basic.server)
 server.include(inquisitive.server, prefix="ask_")
+server.include(skilled.server)
 
 
 @dataclass

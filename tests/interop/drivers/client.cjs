@@ -2,6 +2,7 @@
 // Drives `@modelcontextprotocol/client`, the official TypeScript client of version 2, in either era.
 
 const { Client, SSEClientTransport, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
+const { SkillsClient } = require("@modelcontextprotocol/client/ext/skills");
 const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
 const { about, call, capabilities, close, serve, transport } = require("./driver.cjs");
 
@@ -41,5 +42,17 @@ serve(async ({ era, can, extensions, server }, { tell, ask }) => {
       return subscription.honoredFilter;
     },
     unlisten: () => subscription.close(),
+    /** Every file of every skill, in base64 by its URI; the client throws if one is not what was listed. */
+    async skills() {
+      const skills = new SkillsClient(client);
+      const files = {};
+      for (const skill of (await skills.list()).skills) {
+        for (const { uri } of skill.resources) {
+          const { bytes, verified } = await skills.read(skill, uri);
+          if (verified) files[uri] = Buffer.from(bytes).toString("base64");
+        }
+      }
+      return files;
+    },
   };
 });

@@ -4,10 +4,45 @@ import asyncio
 import time
 from typing import Literal
 
-from mcpfleet import Cancelled, Context, ModelHint, ModelPreferences, Server, ToolChoice, apps, tracecontext
+from mcpfleet import (
+    Cancelled,
+    Context,
+    InputRequiredResult,
+    ModelHint,
+    ModelPreferences,
+    Server,
+    ToolChoice,
+    apps,
+    tracecontext,
+)
 from mcpfleet.protocol.messages import Tool
 
-server = Server("featured", extensions={**apps.EXTENSION, "com.example/feature": {"enabled": True}})
+
+class Greeting:
+    """Say hello."""
+
+    title = "A greeting"
+
+    def __init__(self, word: str = "Hello") -> None:
+        self.word = word
+
+    def __call__(self, name: str) -> str:
+        return f"{self.word}, {name}"
+
+
+class Words(Greeting):
+    """All words of greeting."""
+
+    uri = "words://{name}"
+
+
+server = Server(
+    "featured",
+    extensions={**apps.EXTENSION, "com.example/feature": {"enabled": True}},
+    tools=[Greeting],
+    prompts=[Greeting("Hi")],
+    resources=[Words("Words of")],
+)
 
 
 @server.resource("ui://clock")
@@ -117,3 +152,10 @@ async def compose(ctx: Context) -> str:
 def whose(ctx: Context) -> str | None:
     """The session that the request belongs to."""
     return ctx.session_id
+
+
+@server.tool
+def not_yet(ctx: Context) -> str | InputRequiredResult:
+    """Send the client away twice, with nothing but a state to come back with."""
+    turn = int(ctx.request_state or 0)
+    return f"done in turn {turn}" if turn == 2 else InputRequiredResult(request_state=str(turn + 1))

@@ -1,4 +1,7 @@
-"""Classes and instances as tools, prompts and resources, given to the server all at once."""
+"""Classes and instances as tools, prompts and resources, given to the server all at once.
+
+Tools, "Calling Tools"; Prompts, "Getting a Prompt"; Resources, "Reading Resources".
+"""
 
 import pytest
 

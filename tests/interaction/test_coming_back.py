@@ -1,4 +1,7 @@
-"""A request that asks for nothing, and tells its client to come back ("Multi Round-Trip Requests": a state alone)."""
+"""A request that asks for nothing, and tells its client to come back: a state alone.
+
+Multi Round-Trip Requests, "Server Requirements (Basic Workflow)".
+"""
 
 import pytest
 

@@ -82,8 +82,10 @@ class Fleet:
             found = set(client.scan_iter(f"{self.namespace}:*", count=1000))
         return {key for key in found if b"{fleet}" not in key}
 
-    def restart(self, process: int) -> None:
-        """Kill the process if it runs, and start another in its place."""
+    def restart(self, process: int, *, server: str | None = None) -> None:
+        """Kill the process if it runs, and start another in its place; every one from now on serves this server."""
+        if server is not None:
+            self._settings["APP"] = server
         with self.processes[process]:
             pass
         self.processes[process] = self._start().await_greeting()

@@ -172,6 +172,15 @@ async def test_a_change_of_the_lists_in_the_fleet_is_told_as_it_comes_and_as_the
     assert fleet.c.changes == 2
 
 
+async def test_lists_that_come_and_go_between_two_looks_are_a_change_too(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, rounds=2)
+    await fleet.c.pulse.round()
+    await fleet.c.pulse.leave()
+    await fleet.live(fleet.a, fleet.b)
+    assert fleet.a.pulse.fingerprints == {"lists"}
+    assert fleet.a.changes == fleet.b.changes == 1
+
+
 async def test_a_process_that_hears_itself_is_healthy_and_never_reconnects(fleet: Fleet) -> None:
     await fleet.live(fleet.a, rounds=20)
     assert fleet.a.pulse.healthy

@@ -9,10 +9,9 @@ from http.client import HTTPConnection
 from typing import Final
 from urllib.parse import urlsplit
 
-import httpx2
-
 from tests.fleet.changes import announcing
-from tests.fleets import Fleet, Launch
+from tests.fleet.rolling import replaced, until_unready
+from tests.fleets import Launch
 from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, connected
 
 DRAIN: Final = {"DRAIN_DELAY": "1", "DRAIN_SECONDS": "8"}
@@ -116,27 +115,6 @@ async def test_a_rolling_replacement_of_every_process_fails_no_call(launch_fleet
             await replaced(fleet, process)
         over.set()
     assert all(caller.result() > 3 for caller in callers)
-
-
-async def replaced(fleet: Fleet, process: int) -> None:
-    """Tell a process to leave, take it from the balancer once it is unready, and start another in its place."""
-    leaving = fleet.processes[process]
-    leaving.terminate()
-    await until_unready(leaving.url)
-    fleet.balancer.dead.add(process)
-    assert await asyncio.to_thread(leaving.await_exit) == 0
-    fleet.restart(process)
-
-
-async def until_unready(url: str) -> None:
-    """Return once `/readyz` is 503; ask until then."""
-    async with asyncio.timeout(10), httpx2.AsyncClient(timeout=5) as http:
-        while (await http.get(probe(url))).status_code != 503:
-            pass
-
-
-def probe(url: str) -> str:
-    return url.removesuffix("/mcp") + "/readyz"
 
 
 @asynccontextmanager

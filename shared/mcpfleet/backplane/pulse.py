@@ -158,29 +158,32 @@ class Pulse:
 
     async def _read(self) -> None:
         """Take note of everybody's beats; who was silent for long is gone, unless nobody could be heard."""
+        heard: set[str] = set()
         try:
             while self._at is not None and (entries := await self._backplane.read(FLEET, after=self._at)):
                 self._at = entries[-1].position
                 for entry in entries:
-                    self._note(entry.data)
+                    heard |= self._note(entry.data)
         except LogGap:
             self._at = await self._open()
         if self._contact.unbroken_for(self._lease):
             silent_since = self._clock() - self._period - self._lease
             self._members = {name: heard for name, heard in self._members.items() if heard.at > silent_since}
-        if self.fingerprints != self._known:
-            self._known = self.fingerprints
+        before, self._known = self._known, self.fingerprints
+        if self._known != before or heard - before:  # or it came and went since the last round
             self._on_change()
 
-    def _note(self, data: bytes) -> None:
+    def _note(self, data: bytes) -> set[str]:
+        """Take note of one beat, and return its fingerprint, if it can be read."""
         try:
             beat = unpack(Beat, data)
         except UnknownFormat:
-            return  # of a newer version; its process will be counted by those who can read it
+            return set()  # of a newer version; its process will be counted by those who can read it
         if beat.leaving:
             self._members.pop(beat.process, None)
         else:
             self._members[beat.process] = _Heard(beat, self._clock())
+        return {beat.fingerprint}
 
     def _judge(self, *, heard: bool) -> None:
         self._unheard = 0 if heard else self._unheard + 1

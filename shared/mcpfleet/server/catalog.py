@@ -50,6 +50,11 @@ class Catalog(Generic[Item]):
         return rest
 
     @property
+    def keys(self) -> Collection[Any]:
+        """The key of every item, in the order of registration."""
+        return self._items.keys()
+
+    @property
     def listed(self) -> tuple[Item, ...]:
         """Every item, in the order of registration; what was taken earlier does not change."""
         return self._listed

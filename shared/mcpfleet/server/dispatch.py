@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfleet.errors import ProtocolError, ToolError
-from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, Request
+from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.revisions import Era
 from mcpfleet.server.around import Around
 from mcpfleet.server.boundary import CALL_TOOL, StoreAway
@@ -30,7 +30,7 @@ from mcpfleet.server.places import Places
 from mcpfleet.server.server import Server
 from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
-from mcpfleet.server.tool import Tool
+from mcpfleet.server.versions import Elsewhere, nowhere
 
 Handler = Callable[[Mapping[str, Any], Context], Awaitable[Success]]
 
@@ -59,13 +59,14 @@ class Dispatcher:
         page_size: int | None = None,
         switches: Switches | None = None,
         around: Around | None = None,
+        elsewhere: Elsewhere = nowhere,
     ) -> None:
         """`page_size` is how many items a page of a list has; None: all of them."""
         self._server = server
         self._threads = threads
         self._around = around or Around(server, threads)
         self._switches = switches
-        self._desk = desk = Desk(server, threads, self.perform, page_size, switches)
+        self._desk = desk = Desk(server, threads, self.perform, page_size, switches, elsewhere)
         self._custom = Custom(desk)
         self._places: dict[tuple[str, str], Places] = {}
         lists, resources, skills = Lists(desk), Resources(desk), Skills(desk)
@@ -135,7 +136,10 @@ class Dispatcher:
         return Success(result, operation.cache, operation.output_schema)
 
     async def _call_tool(self, params: Mapping[str, Any], context: Context) -> Success:
-        tool = self._tool(params)
+        name = text(params, "name")
+        tool = self._desk.registry.tools.get(name)
+        if tool is None:
+            raise await self._desk.unknown("tool", name)
         arguments = table(params, "arguments")
         operation = Operation(
             method=CALL_TOOL,
@@ -154,13 +158,6 @@ class Dispatcher:
         tool = self._desk.registry.tools.get(name) if isinstance(name, str) else None
         if tool is not None and (complaint := tool.header_complaint(table(params, "arguments"), context.headers)):
             raise ProtocolError(HEADER_MISMATCH, complaint)
-
-    def _tool(self, params: Mapping[str, Any]) -> Tool:
-        name = text(params, "name")
-        tool = self._desk.registry.tools.get(name)
-        if tool is None:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {name[:128]}")
-        return tool
 
     async def _ping(self, _params: Mapping[str, Any], _context: Context) -> Success:
         return Success({})

@@ -66,6 +66,7 @@ from mcpfleet.server.standalone import Standalone
 from mcpfleet.server.subscriptions import Subscriptions
 from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
+from mcpfleet.server.versions import Versions, nowhere
 from mcpfleet.server.watches import Watches
 
 
@@ -88,6 +89,7 @@ class Engine:
         self._events = Events(process)
         self._watches = Watches(self._feed)
         self._switches = Switches(server, process, self._feed, self._events.publish)
+        self._versions = Versions(server, process, lambda: self._pulse.fingerprints)
         self.fleet = Fleet(self._events.publish, self._switches.switch)
         self.failures = failures = Failures(server.reporter)
         self._around = around = Around(server, self._threads, self.fleet, self._lived, failures)
@@ -221,6 +223,7 @@ class Engine:
         yield self._notices.run()
         yield self.failures.run()
         yield self._keyring.run()
+        yield self._versions.run()
         if self.server.switchable:
             yield self._switches.run()
 
@@ -248,6 +251,7 @@ class Engine:
             page_size=self._policy.page_size,
             switches=switches,
             around=self._around if server is self.server else self._around.inside(server),
+            elsewhere=self._versions.elsewhere if server is self.server else nowhere,
         )
 
     def _failed(self, error: Exception, message: Incoming | None, principal: Principal | None) -> Answer:

@@ -1,7 +1,7 @@
 """What a server offers, by name and in order."""
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mcpfleet.errors import RegistrationError
@@ -119,13 +119,22 @@ class Registry:
 
     def has(self, kind: str, key: str) -> bool:
         """Whether there is such a tool, prompt, resource or template."""
-        catalogs: dict[str, Catalog[Any]] = {
+        catalogs = self._catalogs
+        return kind in catalogs and catalogs[kind].get(key) is not None
+
+    @property
+    def names(self) -> frozenset[tuple[str, str]]:
+        """The kind and the key of every tool, prompt, resource and template."""
+        return frozenset((kind, key) for kind, catalog in self._catalogs.items() for key in catalog.keys)
+
+    @property
+    def _catalogs(self) -> Mapping[str, Catalog[Any]]:
+        return {
             "tool": self.tools,
             "prompt": self.prompts,
             "resource": self.resources,
             "template": self.templates,
         }
-        return kind in catalogs and catalogs[kind].get(key) is not None
 
     @property
     def state(self) -> tuple[object, ...]:

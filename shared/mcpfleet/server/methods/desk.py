@@ -4,14 +4,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from mcpfleet.errors import ProtocolError
+from mcpfleet.protocol.jsonrpc import INVALID_PARAMS
 from mcpfleet.server import pages
 from mcpfleet.server.context import Context
+from mcpfleet.server.fleet import Kind
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Success
 from mcpfleet.server.registry import Registry
 from mcpfleet.server.server import Server
 from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
+from mcpfleet.server.versions import Elsewhere, nowhere
 
 Item = TypeVar("Item")
 
@@ -27,6 +31,16 @@ class Desk:
     """How many items a page of a list has; None: all of them."""
     switches: Switches | None = None
     """What is switched off; None: nothing ever is."""
+
+    elsewhere: Elsewhere = nowhere
+
+    async def unknown(self, kind: Kind, name: str) -> ProtocolError:
+        """What is raised for a name that this process does not have."""
+        words = f"Unknown {kind}: {name[:128]}"
+        if await self.elsewhere(kind, name):
+            words += " to this version of the server; another one, which is being deployed or replaced, has it"
+            return ProtocolError(INVALID_PARAMS, words, {"reason": "other_version"})
+        return ProtocolError(INVALID_PARAMS, words)
 
     @property
     def registry(self) -> Registry:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcpfleet.errors import ProtocolError
-from mcpfleet.protocol.jsonrpc import INVALID_PARAMS
 from mcpfleet.server.context import Context
 from mcpfleet.server.methods.desk import Desk
 from mcpfleet.server.methods.params import table, text
@@ -23,7 +21,7 @@ class Prompts:
         name = text(params, "name")
         prompt = self._desk.registry.prompts.get(name)
         if prompt is None:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {name[:128]}")
+            raise await self._desk.unknown("prompt", name)
         arguments = table(params, "arguments")
         operation = Operation(
             method="prompts/get",

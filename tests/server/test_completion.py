@@ -57,6 +57,7 @@ def endless() -> Iterator[str]:
         (Completion(["a"], 10, False), Completion(("a",), 10, False)),
         (Completion(["a"], 1), Completion(("a",), 1, False)),
         (Completion(["a"]), Completion(("a",), None, False)),
+        (Completion([]), Completion((), None, False)),
         (Completion(MANY, 1000), Completion(MANY[:100], 1000, True)),
     ],
 )

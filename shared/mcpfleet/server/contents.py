@@ -7,6 +7,7 @@ from mcpfleet.errors import OutputRefused, ResourceNotFound
 from mcpfleet.protocol import jsontext, media
 from mcpfleet.protocol.messages.content import ResourceContents
 from mcpfleet.protocol.messages.resources import ReadResourceResult
+from mcpfleet.server.readable import readable
 from mcpfleet.server.shapes import to_json
 from mcpfleet.server.threads import Threads
 
@@ -16,12 +17,12 @@ async def contents(value: Any, uri: str, mime_type: str | None, threads: Threads
 
     Text, bytes and files are contents of this URI, and so is each of several in a list that holds bytes, files or
     contents; contents that are ready pass; any other value is data, written as JSON. None means that nothing is at this
-    URI: `ResourceNotFound`. Raises `OutputRefused` for a value without a JSON form.
+    URI: `ResourceNotFound`. Raises `OutputRefused` for what has no JSON form, or no client could read.
     """
     if value is None:
         raise ResourceNotFound(uri)
     if isinstance(value, ReadResourceResult):
-        return value
+        return readable(value)
     several = value if _is_several(value) else (value,)
     return ReadResourceResult(contents=tuple([await _content(each, uri, mime_type, threads) for each in several]))
 
@@ -33,7 +34,7 @@ def _is_several(value: Any) -> bool:
 
 async def _content(value: Any, uri: str, mime_type: str | None, threads: Threads) -> ResourceContents:
     if isinstance(value, ResourceContents):
-        return value
+        return readable(value)
     if isinstance(value, Path):
         try:
             return await threads.run(ResourceContents.of, uri, value, mime_type)

@@ -22,7 +22,7 @@ def checked_definition(definition: Definition, where: str) -> Definition:
     except jsontext.NotJson as error:
         raise RegistrationError(f"{where}: its definition is not JSON: {error}") from None
     except msgspec.ValidationError as error:
-        raise RegistrationError(f"{where}: {_said(str(error))}") from None
+        raise RegistrationError(f"{where}: {said(error)}") from None
     for icon in getattr(checked, "icons", None) or ():
         if not icon.src.startswith(ICONS):
             raise RegistrationError(f"{where}: an icon has an https or data URI, not {icon.src[:128]!r}")
@@ -37,7 +37,7 @@ def checked_mime_type(mime_type: Any, where: str) -> str | None:
     return mime_type
 
 
-def _said(fault: str) -> str:
+def said(fault: msgspec.ValidationError) -> str:
     """What msgspec says ("Expected `str`, got `int` - at `$.title`"), the member first."""
-    what, _, place = fault.rpartition(" - at ")
+    what, _, place = str(fault).rpartition(" - at ")
     return f"{place.strip('`').removeprefix('$.')}: {what}"

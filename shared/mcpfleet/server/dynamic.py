@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpfleet.errors import OutputRefused, RegistrationError
+from mcpfleet.protocol import uris
 from mcpfleet.protocol.messages.resources import Resource, ResourceTemplate
 from mcpfleet.protocol.wire import CacheHint
 from mcpfleet.server import signature
 from mcpfleet.server.callee import Callee
 from mcpfleet.server.definitions import checked_mime_type
 from mcpfleet.server.options import called, checked_cache, checked_seconds
+from mcpfleet.server.readable import readable
 from mcpfleet.server.resource import URI, Reading
 from mcpfleet.server.signature import Signature
 from mcpfleet.server.texts import Texts
@@ -32,7 +34,11 @@ class Lister:
             isinstance(one, Resource | ResourceTemplate) for one in value
         ):
             raise OutputRefused("a list of resources is one of `Resource` and `ResourceTemplate`")
-        return [*value]
+        found = [*map(readable, value)]
+        for one in found:
+            if isinstance(one, Resource) and not uris.is_uri(one.uri):
+                raise OutputRefused(f"a list has the resource {one.uri[:128]!r}, which is no absolute URI")
+        return found
 
 
 def compile_lister(function: Callable[..., Any], *, timeout: float | None = None, context_type: type) -> Lister:

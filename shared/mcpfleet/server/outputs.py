@@ -19,6 +19,7 @@ from mcpfleet.protocol.messages.tools import CallToolResult
 from mcpfleet.protocol.questions import InputRequiredResult
 from mcpfleet.server.derived import describe, document
 from mcpfleet.server.hints import members
+from mcpfleet.server.readable import readable
 from mcpfleet.server.schema import Schema
 from mcpfleet.server.shapes import Shape, shape, to_json
 
@@ -68,12 +69,13 @@ class Output:
         if isinstance(value, str):
             return (_text(value),)
         if isinstance(value, BLOCKS):
-            return (value,)
+            return (_block(value),)
         if isinstance(value, list | tuple) and (self._of_blocks or any(isinstance(item, BLOCKS) for item in value)):
             return tuple(map(_block, value))
         return None
 
     def _passed(self, result: CallToolResult) -> CallToolResult:
+        readable(msgspec.structs.replace(result, structured_content=msgspec.UNSET))
         if result.is_error:
             return result
         if result.structured_content is msgspec.UNSET:
@@ -133,7 +135,7 @@ def _block(item: Any) -> Any:
     if isinstance(item, str):
         return _text(item)
     if isinstance(item, BLOCKS):
-        return item
+        return readable(item)
     raise OutputRefused(f"the tool returned {type(item).__name__} in a list of content blocks")
 
 

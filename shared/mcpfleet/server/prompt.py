@@ -14,6 +14,7 @@ from mcpfleet.server.callee import Callee
 from mcpfleet.server.definitions import checked_definition
 from mcpfleet.server.options import PromptOptions, checked_name, checked_seconds, opened
 from mcpfleet.server.outputs import BLOCKS
+from mcpfleet.server.readable import readable
 from mcpfleet.server.signature import Signature
 from mcpfleet.server.texts import Texts
 from mcpfleet.server.threads import Threads
@@ -50,7 +51,7 @@ class Prompt:
         """
         value = await self.callee.call(self.arguments.read(arguments), context, threads)
         if isinstance(value, GetPromptResult):
-            return value
+            return readable(value)
         several = value if isinstance(value, list | tuple) else (value,)
         return GetPromptResult(messages=tuple(map(_message, several)), description=self.definition.description)
 
@@ -113,9 +114,9 @@ def _match(said: Sequence[PromptArgument], declared: Signature, where: str) -> N
 
 def _message(value: Any) -> PromptMessage:
     if isinstance(value, PromptMessage):
-        return value
+        return readable(value)
     if isinstance(value, str):
         return PromptMessage.user(str.__str__(value))
     if isinstance(value, BLOCKS):
-        return PromptMessage("user", value)
+        return PromptMessage("user", readable(value))
     raise OutputRefused(f"the prompt returned {type(value).__name__} for a message")

@@ -88,6 +88,7 @@ def test_what_is_no_mime_type_is_refused(mime_type: str) -> None:
         lambda: ImageContent("", mime_type),
         lambda: AudioContent.of(b"", mime_type) if mime_type else AudioContent("", ""),
         lambda: ResourceContents("test://a", "text", mime_type=mime_type),
+        lambda: ResourceLink("test://a", "a", mime_type=mime_type),
     ):
         with pytest.raises(ValueError, match="no MIME type"):
             make()
@@ -98,6 +99,8 @@ def test_what_is_no_uri_is_refused(uri: str) -> None:
     """Prompts, "Embedded Resources"."""
     with pytest.raises(ValueError, match="no absolute URI"):
         EmbeddedResource.of(uri, "text")
+    with pytest.raises(ValueError, match="no absolute URI"):
+        ResourceLink(uri, "a")
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ class EmbeddedResource(Struct, frozen=True, omit_defaults=True, rename="camel", 
 
 
 class ResourceLink(Struct, frozen=True, omit_defaults=True, rename="camel", tag_field="type", tag="resource_link"):
-    """A resource that the client may read; before it existed, clients get its URI as text."""
+    """A resource that the client may read; before it existed, clients get its URI as text. `ValueError` for no URI."""
 
     uri: str
     name: str
@@ -142,6 +142,11 @@ class ResourceLink(Struct, frozen=True, omit_defaults=True, rename="camel", tag_
     icons: Sequence[Icon] | None = None
     annotations: Annotations | None = None
     meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+    def __post_init__(self) -> None:
+        if not uris.is_uri(self.uri):
+            raise ValueError(f"{self.uri[:128]!r} is no absolute URI")
+        _check("", self.mime_type)
 
 
 ContentBlock = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink

@@ -1,25 +1,26 @@
 """Redis goes away: what needs none goes on, what needs it is told to come back, and nothing has to be restarted."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-import httpx2
-
 from mcpfleet.backplane.outage import outlast
 from tests.fleet.changes import announcing
-from tests.fleets import Fleet, Launch
+from tests.fleet.outages import (
+    NOTICE_SECONDS,
+    REFUSE_SECONDS,
+    assert_refused,
+    health,
+    recovered,
+    until,
+    until_healthy,
+    within,
+)
+from tests.fleets import Launch
 from tests.redis_server import RedisServer
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Answer, Client, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, connected
 
 AWAY_SECONDS: Final = 3.0
-REFUSE_SECONDS: Final = 1.0
-"""How soon a request that needs Redis is refused while it is away."""
-NOTICE_SECONDS: Final = 5.0
-"""How much later `/readyz` may say that it is: each process asks Redis every few seconds by itself."""
-RECOVER_SECONDS: Final = 10.0
 
 
 async def test_while_redis_is_away_each_request_gets_what_can_be_had_and_afterwards_everything(
@@ -148,50 +149,3 @@ async def test_an_outage_at_the_start_is_an_outage_like_any_other(launch_fleet: 
         own_redis.start()
         await until(legacy.initialize, 200)
         assert (await legacy.call("echo", x="legacy")).text == "legacy"
-
-
-def assert_refused(answer: Answer) -> None:
-    """The client is told to come back, and when, by an error that is about the server."""
-    assert answer.status == 503, answer
-    assert int(answer.headers["Retry-After"]) >= 1
-    assert answer.error["code"] == -32603
-    assert answer.error["data"] == {"reason": "store_unavailable"}
-    assert "Mcp-Session-Id" not in answer.headers
-
-
-async def within(seconds: float, answering: Awaitable[Answer]) -> Answer:
-    """The answer, which must come in this time."""
-    async with asyncio.timeout(seconds):
-        return await answering
-
-
-async def until(ask: Callable[[], Awaitable[Answer]], status: int) -> None:
-    """Ask until the answer has this status; meanwhile it may only be "try again"."""
-    async with asyncio.timeout(RECOVER_SECONDS):
-        while (answer := await ask()).status != status:
-            assert_refused(answer)
-
-
-async def recovered(client: Client, fleet: Fleet) -> None:
-    """Return once every process serves the session again."""
-    for process in range(len(fleet.processes)):
-        await until(partial(client.request, "ping", pin=process), 200)
-
-
-async def health(fleet: Fleet) -> list[tuple[str, int]]:
-    """What each process says at `/livez` and at `/readyz`."""
-    async with httpx2.AsyncClient(timeout=5) as http:
-        urls = [
-            f"{process.url.removesuffix('/mcp')}/{probe}"
-            for process in fleet.processes
-            for probe in ("livez", "readyz")
-        ]
-        answers = [await http.get(url) for url in urls]
-    return [(answer.json()["status"], answer.status_code) for answer in answers]
-
-
-async def until_healthy(fleet: Fleet) -> None:
-    """Return once no process says that it is degraded; ask until then."""
-    async with asyncio.timeout(RECOVER_SECONDS):
-        while await health(fleet) != [("ok", 200)] * 4:
-            pass

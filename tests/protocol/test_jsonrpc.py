@@ -139,6 +139,14 @@ def test_nesting_is_bounded_to_64_unless_told_otherwise() -> None:
     assert decode(nested.replace("[]", "[[]]").encode()) == Malformed(INVALID_REQUEST, "nested deeper than 64 levels")
 
 
+def test_values_are_bounded_to_100_000_unless_told_otherwise() -> None:
+    """What counts are the brackets and the commas, two of which are not in the array."""
+    fits = b'{"jsonrpc":"2.0","method":"m","params":{"a":[' + b"0," * 99_995 + b"0]}}"
+    assert isinstance(decode(fits), Notification)
+    assert decode(fits.replace(b"[0,", b"[0,0,")) == Malformed(INVALID_REQUEST, "more than 100000 values")
+    assert isinstance(decode(fits.replace(b"[0,", b"[0,0,"), max_values=100_001), Notification)
+
+
 @pytest.mark.parametrize(
     ("name", "number"),
     [

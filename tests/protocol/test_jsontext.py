@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfleet.protocol import jsontext
-from mcpfleet.protocol.jsontext import NotFinite, NotJson, RepeatedName, TooDeep
+from mcpfleet.protocol.jsontext import NotFinite, NotJson, RepeatedName, TooDeep, TooMany
 
 Values = st.SearchStrategy[Any]
 
@@ -147,6 +147,43 @@ def depth(value: Any) -> int:
 
 def test_a_wide_value_is_not_a_deep_one() -> None:
     assert len(jsontext.loads(b"[" + b"[]," * 1000 + b"{}]", max_depth=2)) == 1001
+
+
+@given(values, writers, st.integers(min_value=0, max_value=12))
+def test_the_bound_on_values_is_exact_and_counts_brackets_and_commas(
+    value: Any, write: Callable[[Any], str], bound: int
+) -> None:
+    text = write(value).encode()
+    if marks(value) > bound:
+        with pytest.raises(TooMany):
+            jsontext.loads(text, max_values=bound)
+    else:
+        assert jsontext.loads(text, max_values=bound) == value
+
+
+def marks(value: Any) -> int:
+    """How many brackets open, and how many commas stand, outside strings."""
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if parts is None else max(1, len(parts)) + sum(map(marks, parts))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" + b"[]," * 1_000_000 + b"[]]",
+        b"[" + b'{"a":{}},' * 400_000 + b"{}]",
+        b"[" + b"0," * 2_000_000 + b"0]",
+        b"[" + b'"",' * 1_000_000 + b'""]',
+        b"{" + b'"":0,' * 1_000_000 + b'"":0}',
+    ],
+    ids=["arrays", "objects", "numbers", "strings", "names"],
+)
+def test_a_text_of_too_many_values_is_refused_before_it_is_decoded(
+    text: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsontext, "_DECODER", None)
+    with pytest.raises(TooMany):
+        jsontext.loads(text, max_values=100_000)
 
 
 def test_brackets_inside_strings_do_not_nest() -> None:

@@ -21,9 +21,11 @@ from mcpfleet.backplane.stored import pack
 from mcpfleet.errors import Unavailable
 from mcpfleet.protocol.revisions import LATEST_LEGACY
 from mcpfleet.server.auth import ANYONE
+from mcpfleet.server.events import EVENTS, Events
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.process import Process
 from mcpfleet.server.sessions import MAX_CLIENT_BYTES, UNCONFIRMED_SECONDS, Full, Record, Session, Sessions
+from mcpfleet.server.subscriptions import Subscriptions
 from tests.clock import Clock
 from tests.server import wire
 from tests.server.wire import Flight, Node, request
@@ -377,19 +379,36 @@ async def test_under_endless_contention_a_change_is_given_up() -> None:
 
 async def test_a_delete_at_any_step_of_anything_leaves_no_session_behind() -> None:
     """Whatever else is under way when a session is deleted: afterwards it is gone, and nothing brings it back."""
-    for what, steps in itertools.product(("update", "load", "touch", "end"), shuffles(5, 150)):
+    for what, steps in itertools.product(("update", "load", "touch", "subscribe", "end"), shuffles(5, 150)):
         store = MemoryStore()
         session = await created(on(MemoryBackplane(store)))
         here, there = (on(steps.view(MemoryBackplane(store))) for _ in range(2))
+        elsewhere = Process(steps.view(MemoryBackplane(store)), Keeper(MemoryBackplane(store)), PATIENT)
+        subscriptions = Subscriptions(elsewhere, Events(elsewhere))
         rivals: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
             "update": partial(there.update, session, with_level("info")),
             "load": partial(there.load, session.id, ANYONE),
             "touch": partial(there.touch, session),
+            "subscribe": partial(subscriptions.add, session, "a://b"),
             "end": partial(there.end, session),
         }
         await steps.run(here.end(session), rivals[what]())
         assert await on(MemoryBackplane(store)).load(session.id, ANYONE) is None, str(steps)
-        assert [name for name in store.names() if name.startswith(session.id)] == [], str(steps)
+        assert [name for name in store.names() if name != EVENTS] == [], f"{what}: {steps}"
+
+
+async def test_a_stream_that_begins_as_its_session_ends_leaves_nothing_behind(memory: World) -> None:
+    node = await memory.node()
+    link = memory.links[node]
+    before = await memory.keys()
+    session = await node.initialize()
+    go_on = link.hold("put */stream")
+    flight = session.listen(node)
+    await link.reached("put */stream")
+    assert (await session.end(node)).status == 204
+    go_on()
+    await flight.got()
+    assert await memory.keys() == before
 
 
 async def test_a_process_that_dies_while_it_creates_a_session_leaves_only_what_expires_soon() -> None:

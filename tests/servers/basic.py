@@ -154,3 +154,9 @@ async def announce(
             await ctx.notify_resources_changed()
         case "resource":
             await ctx.notify_resource_updated(uri, only_for=ctx.principal if to_me_alone else None)
+
+
+@server.tool
+async def tasks() -> int:
+    """How many tasks of asyncio this very process has; pin the request to a process."""
+    return len(asyncio.all_tasks())

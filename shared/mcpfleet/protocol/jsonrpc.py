@@ -112,11 +112,13 @@ class Batch(Struct, frozen=True):
     messages: tuple[Message | Malformed, ...]
 
 
-def decode(body: bytes, *, max_depth: int = 64, max_batch: int = 100) -> Message | Batch | Malformed:
+def decode(
+    body: bytes, *, max_depth: int = 64, max_values: int = 100_000, max_batch: int = 100
+) -> Message | Batch | Malformed:
     """Read one body; never raises."""
     try:
-        value = jsontext.loads(body, max_depth=max_depth)
-    except jsontext.TooDeep as error:
+        value = jsontext.loads(body, max_depth=max_depth, max_values=max_values)
+    except (jsontext.TooDeep, jsontext.TooMany) as error:
         return Malformed(INVALID_REQUEST, str(error))
     except NotJson as error:
         return Malformed(PARSE_ERROR, f"not JSON: {error}")

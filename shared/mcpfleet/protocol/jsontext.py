@@ -1,8 +1,8 @@
 """JSON text, read and written strictly: what one peer reads, every other peer reads the same.
 
 Refused on reading: a member named twice in one object, numbers beyond a double's range, NaN and Infinity, text that is
-not UTF-8, lone surrogates, and nesting beyond a bound that is checked before anything is decoded. Integers keep every
-digit (up to the interpreter's limit of 4300). Never written: NaN and Infinity.
+not UTF-8, lone surrogates, and nesting or numbers of values beyond bounds that are checked before anything is decoded.
+Integers keep every digit (up to the interpreter's limit of 4300). Never written: NaN and Infinity.
 """
 
 import math
@@ -34,6 +34,10 @@ class TooDeep(NotJson):
     """Arrays and objects are nested deeper than allowed."""
 
 
+class TooMany(NotJson):
+    """There are more values than allowed: a small text of many would keep its reader busy for seconds."""
+
+
 class RepeatedName(NotJson):
     """An object names a member twice, so that two readers may see two values."""
 
@@ -42,10 +46,14 @@ class NotFinite(NotJson):
     """A value holds NaN or an infinity."""
 
 
-def loads(text: bytes, *, max_depth: int = 64) -> Any:
-    """Read one JSON value; anything that another reader might read differently raises `NotJson`."""
-    if text.count(b"[") + text.count(b"{") > max_depth:
-        _check_depth(text, max_depth)
+def loads(text: bytes, *, max_depth: int = 64, max_values: int | None = None) -> Any:
+    """Read one JSON value; anything that another reader might read differently raises `NotJson`.
+
+    `max_values` bounds how many brackets are opened, and commas set, in the whole text; None is no bound.
+    """
+    opened = text.count(b"[") + text.count(b"{")
+    if opened > max_depth or (max_values is not None and opened + text.count(b",") > max_values):
+        _check_shape(text, max_depth, max_values)
     try:
         value = _DECODER.decode(text)
         if _ENCODER.encode(value) == text:
@@ -80,10 +88,16 @@ def plain(value: Any) -> Any:
         raise NotJson(f"{type(error).__name__}: {error}") from error
 
 
-def _check_depth(text: bytes, max_depth: int) -> None:
-    """Raise `TooDeep` if brackets outside strings nest deeper."""
-    brackets = _STRING.sub(b"", text).translate(_STEPS, _NOT_BRACKETS)
-    if max(accumulate(array("b", brackets)), default=0) > max_depth:
+def _check_shape(text: bytes, max_depth: int, max_values: int | None) -> None:
+    """Raise `TooMany` or `TooDeep` by what is outside strings, of which each value may be one, with another for its
+    name."""
+    max_strings = 0 if max_values is None else 2 * max_values
+    bare, strings = _STRING.subn(b"", text, max_strings and max_strings + 1)
+    if max_values is not None:
+        values = bare.count(b"[") + bare.count(b"{") + bare.count(b",")
+        if strings > max_strings or values > max_values:
+            raise TooMany(f"more than {max_values} values")
+    if max(accumulate(array("b", bare.translate(_STEPS, _NOT_BRACKETS))), default=0) > max_depth:
         raise TooDeep(f"nested deeper than {max_depth} levels")
 
 

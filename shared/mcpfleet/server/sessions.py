@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from mcpfleet.backplane.backoff import Backoff
-from mcpfleet.backplane.base import Position
+from mcpfleet.backplane.base import Backplane, Position
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.limits import Seats
 from mcpfleet.backplane.stored import pack, unpack
@@ -212,8 +212,6 @@ class Sessions:
             self._keep_seat(session),
             self._keep_subscriptions(session),
         )
-        if raw is None:
-            await self._leave(session)
         return raw is not None and position is not None
 
     async def position(self, session_id: str) -> Position | None:
@@ -238,6 +236,8 @@ class Sessions:
         """Renew the seat; one that has been lost meanwhile is not worth ending a session for."""
         if self._seats is not None:
             await self._seats.take(session.id, ttl=self._idle * 1.1)
+            if await self._backplane.get(cell_of(session.id)) is None:  # `end` may have given up the one before
+                await self._leave(session)
 
     async def _keep_subscriptions(self, session: Session) -> None:
         await self._backplane.get(subscriptions_of(session.id), ttl=self._idle * 1.1)
@@ -256,6 +256,12 @@ def described(client_info: Mapping[str, Any], capabilities: Mapping[str, Any]) -
     if len(info) + len(able) > MAX_CLIENT_BYTES:
         raise TooLarge(f"clientInfo and capabilities exceed {MAX_CLIENT_BYTES} bytes")
     return info, able
+
+
+async def clear_if_ended(backplane: Backplane, session_id: str, cell: str) -> None:
+    """Delete a cell, just written beside a session's, if the session has ended: `end` may have come too early."""
+    if await backplane.get(cell_of(session_id)) is None:
+        await backplane.delete(cell)
 
 
 def cell_of(session_id: str) -> str:

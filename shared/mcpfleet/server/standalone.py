@@ -25,7 +25,7 @@ from mcpfleet.server.process import Process
 from mcpfleet.server.reader import StandaloneReader
 from mcpfleet.server.records import Records
 from mcpfleet.server.server import Server
-from mcpfleet.server.sessions import Session, Sessions, standalone_of
+from mcpfleet.server.sessions import Session, Sessions, clear_if_ended, standalone_of
 from mcpfleet.server.signals import Holder, Signals
 from mcpfleet.server.subscriptions import Interest, Subscriptions
 from mcpfleet.server.topics import LISTS, Topic, offered
@@ -118,8 +118,10 @@ class Standalone:
 
     async def _note_begun(self, session: Session) -> None:
         """Note that the session has had a stream: only now, since one that never began has delivered nothing."""
+        cell = standalone_of(session.id)
         with suppress(Unavailable):
-            await self._backplane.put(standalone_of(session.id), pack(Begun()), ttl=self._idle)
+            await self._backplane.put(cell, pack(Begun()), ttl=self._idle)
+            await clear_if_ended(self._backplane, session.id, cell)
 
     async def _touch(self, session: Session) -> bool:
         await self._backplane.get(standalone_of(session.id), ttl=self._idle)

@@ -23,7 +23,7 @@ from mcpfleet.server import loglevels, topics
 from mcpfleet.server.events import Change, Events
 from mcpfleet.server.process import Process
 from mcpfleet.server.records import RECORD, Records
-from mcpfleet.server.sessions import UPDATE_TRIES, Session, subscriptions_of
+from mcpfleet.server.sessions import UPDATE_TRIES, Session, clear_if_ended, subscriptions_of
 from mcpfleet.server.topics import RESOURCE, Topic
 
 SUBSCRIPTIONS: Final = "subscriptions"
@@ -65,6 +65,7 @@ class Subscriptions:
 
     async def _change(self, session: Session, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> None:
         await self._store(session, change)
+        await clear_if_ended(self._backplane, session.id, subscriptions_of(session.id))
         await self._events.publish(Change(SUBSCRIPTIONS, session.id))
 
     async def _store(self, session: Session, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> None:

@@ -105,6 +105,9 @@ def test_a_body_that_is_no_message_is_400_in_either_era(
 def test_limits_are_the_operators() -> None:
     deep = {"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"a": {"b": {}}}}
     assert refused("POST", headers(CALL), json.dumps(deep).encode(), limits=Limits(max_depth=3)).code == INVALID_REQUEST
+    assert (
+        refused("POST", headers(CALL), json.dumps(deep).encode(), limits=Limits(max_values=5)).code == INVALID_REQUEST
+    )
     two = b'[{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0","method":"m"}]'
     rejected = refused("POST", headers(POST, Mcp_Session_Id="s"), two, limits=Limits(max_batch=1))
     assert rejected.message == "a batch has more than 1 messages"

@@ -82,3 +82,4 @@ def test_a_batch_is_kept_where_the_session_may_have_them() -> None:
 
 def test_limits_are_the_operators() -> None:
     assert posted(request("ping", deep={"er": {}}), max_depth=2).code == INVALID_REQUEST
+    assert posted(request("ping", deep={"er": {}}), max_values=3).code == INVALID_REQUEST

@@ -14,6 +14,7 @@ class Limits(Struct, frozen=True):
     """What a client may ask of an endpoint; sizes of bodies are bounded before this."""
 
     max_depth: int = 64
+    max_values: int = 100_000
     max_batch: int = 100
     max_session_id: int = 256
     json_only: bool = False

@@ -36,7 +36,7 @@ def _post(headers: Headers, body: bytes, limits: Limits) -> Accepted | Rejected:
     refusal = _check_media(headers, accepts) or _check_version(headers)
     if refusal is not None:
         return refusal
-    message = decode(body, max_depth=limits.max_depth, max_batch=limits.max_batch)
+    message = decode(body, max_depth=limits.max_depth, max_values=limits.max_values, max_batch=limits.max_batch)
     if isinstance(message, Malformed):
         return malformed(message)
     if limits.json_only and not _is_stream(message):

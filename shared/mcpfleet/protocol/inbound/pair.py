@@ -27,7 +27,7 @@ def classify_pair_message(
         return Rejected(415, INVALID_REQUEST, "Content-Type is not application/json", {"reason": "content_type"})
     if session_id is None:
         return invalid_request("session_required", "session_id is missing; post to the address that the stream told")
-    message = decode(body, max_depth=limits.max_depth, max_batch=limits.max_batch)
+    message = decode(body, max_depth=limits.max_depth, max_values=limits.max_values, max_batch=limits.max_batch)
     if isinstance(message, Malformed):
         return malformed(message)
     if isinstance(message, Batch) and (refusal := check_batch(message, None)) is not None:

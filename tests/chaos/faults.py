@@ -40,11 +40,11 @@ LASTING: Final = {
     Kind.KILL: (0.0, 0.0),
     Kind.STOP: (0.0, 0.0),
     Kind.FREEZE: (0.3, 9.0),
-    Kind.REDIS_RESTART: (0.0, 4.0),
-    Kind.REDIS_EMPTY: (0.0, 3.0),
-    Kind.REDIS_FREEZE: (0.3, 4.0),
+    Kind.REDIS_RESTART: (0.0, 6.0),
+    Kind.REDIS_EMPTY: (0.0, 4.0),
+    Kind.REDIS_FREEZE: (0.3, 8.0),
 }
-"""Between which numbers of seconds it lasts: a frozen process may, or may not, outlast its leases."""
+"""Between which numbers of seconds it lasts: processes and Redis may, or may not, be away for longer than a lease."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ SETTINGS: Final = {
     "PORT": "0",
     "NAMESPACE": "chaos",
     "LEASE_SECONDS": "4",
+    "COMMAND_SECONDS": "1.5",
     "KEEPALIVE_SECONDS": "1",
     "DRAIN_DELAY": f"{DRAIN_DELAY:g}",
     "DRAIN_SECONDS": f"{DRAIN_SECONDS:g}",

@@ -59,7 +59,7 @@ async def test_the_form_of_a_type_is_flat_and_says_what_the_type_says(asking_fle
             "type": "object",
             "properties": {
                 "name": {"type": "string", "minLength": 1},
-                "mood": {"type": "string", "enum": ["cool", "warm"], "default": "warm"},
+                "mood": {"type": "string", "enum": ["warm", "cool"], "default": "warm"},
                 "age": {"type": "integer"},
             },
             "required": ["name"],

@@ -2,6 +2,7 @@ import datetime
 import decimal
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import jsonschema  # type: ignore[import-untyped] # it has no hints, and its stubs are not needed elsewhere
@@ -235,14 +236,30 @@ def test_a_time_to_return_promises_a_zone_only_if_its_hint_does() -> None:
     assert (properties["naive"], properties["aware"]) == ({"type": "string"}, WHEN)
 
 
+@dataclass
+class Sizes:
+    one: Literal["small", "large", "huge"]
+    many: list[Literal["x", "b"] | None]
+    by_colour: dict[Colour, int]
+
+
+def test_choices_stand_in_the_order_of_their_author() -> None:
+    """In which people are shown them; also of what is inside of something else."""
+    document = schema_of(Sizes)
+    assert document["properties"]["one"]["enum"] == ["small", "large", "huge"]
+    assert document["properties"]["many"]["items"]["anyOf"][0]["enum"] == ["x", "b"]
+    assert document["$defs"]["Colour"]["enum"] == ["red", "blue"]
+
+
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
-        (Literal["b", "a"], {"type": "string", "enum": ["a", "b"]}),
-        (Literal[2, 1], {"type": "integer", "enum": [1, 2]}),
-        (Literal["a", 1], {"enum": [1, "a"]}),
+        (Literal["b", "a"], {"type": "string", "enum": ["b", "a"]}),
+        (Literal[2, 1], {"type": "integer", "enum": [2, 1]}),
+        (Literal["a", 1], {"enum": ["a", 1]}),
+        (Literal["b", None, "a"], {"enum": ["b", None, "a"]}),  # noqa: PYI061  # as authors write it
         (Literal["a"] | None, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
-        (Colour, {"title": "Colour", "type": "string", "enum": ["blue", "red"]}),
+        (Colour, {"title": "Colour", "type": "string", "enum": ["red", "blue"]}),
         (Level, {"title": "Level", "type": "integer", "enum": [1, 2]}),
     ],
 )

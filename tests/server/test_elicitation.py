@@ -52,7 +52,7 @@ def test_a_type_becomes_a_flat_form() -> None:
             "nights": {"type": "integer", "minimum": 1, "maximum": 30, "default": 2},
             "price": {"type": "number"},
             "breakfast": {"type": "boolean", "default": False},
-            "mood": {"type": "string", "enum": ["cool", "warm"], "title": "Mood", "default": "warm"},
+            "mood": {"type": "string", "enum": ["warm", "cool"], "title": "Mood", "default": "warm"},
             "extras": {"type": "array", "items": {"type": "string", "enum": ["bath", "view"]}, "default": []},
             "until": {"type": "string", "format": "date"},
         },

@@ -57,7 +57,7 @@ def without_object(hint: Any) -> Any:
 
 def is_pydantics(hint: Any) -> bool:
     """Whether any part of a hint follows rules of pydantic's, which msgspec would overlook."""
-    return any(map(_is_pydantics, _parts(hint, set())))
+    return any(map(_is_pydantics, parts(hint)))
 
 
 def _is_pydantics(part: Any) -> bool:
@@ -66,11 +66,12 @@ def _is_pydantics(part: Any) -> bool:
     return type(part).__module__.partition(".")[0] in ("pydantic", "annotated_types")
 
 
-def _parts(hint: Any, seen: set[int]) -> Iterator[Any]:
-    """The hint and all that it is made of: type arguments, metadata, the fields of classes."""
+def parts(hint: Any, seen: dict[int, Any] | None = None) -> Iterator[Any]:
+    """The hint and all that it is made of, each once: type arguments, metadata, the fields of classes."""
+    seen = {} if seen is None else seen
     if id(hint) in seen:
         return
-    seen.add(id(hint))
+    seen[id(hint)] = hint  # kept, so that nothing else comes to have its id
     yield hint
     inner = [*typing.get_args(hint), *getattr(hint, "__metadata__", ())]
     if is_alias(hint):
@@ -81,7 +82,7 @@ def _parts(hint: Any, seen: set[int]) -> Iterator[Any]:
         ):  # whoever reads the class says what is wrong with it
             inner += typing.get_type_hints(hint, include_extras=True).values()
     for part in inner:
-        yield from _parts(part, seen)
+        yield from parts(part, seen)
 
 
 def _has_fields(hint: Any) -> bool:

@@ -171,7 +171,7 @@ async def test_of_a_runner_and_three_who_believe_it_dead_exactly_one_ends_the_ca
         for _ in range(5):
             clock.pass_by(lease / 3)
             for ender in enders:
-                await ender.keeper.round()
+                ender.keeper.contact.answered(clock())
         for number in range(ROUNDS):
             ends.add(await _race(runner, enders, random, late=number % 10 * lease / 2))
     assert ends == {b"result", b"unknown"}

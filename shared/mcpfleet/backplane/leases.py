@@ -133,7 +133,7 @@ class Keeper:
         try:
             if await self.backplane.get(key) is not None:
                 return False
-            if await self.backplane.get(self._cell) is None:
+            if self._signed and await self.backplane.get(self._cell) is None:
                 self.contact.lost()
             return self.contact.unbroken_for(self.lease)
         except Unavailable:

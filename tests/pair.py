@@ -8,8 +8,9 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from tests import wire
+from tests.answer import Answer, Json
 from tests.balancer import PIN
-from tests.wire import Answer, Client, Json, RequestId, Stream
+from tests.wire import Client, RequestId, Stream
 
 OLDEST: Final = "2024-11-05"
 

@@ -6,7 +6,6 @@ import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import httpx2
@@ -14,6 +13,7 @@ import httpx2
 from mcpfleet.protocol.headers import NAMED_BY, encode_value
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY, REVISIONS, Era
 from mcpfleet.protocol.sse import Decoder, Event
+from tests.answer import Answer, Json
 from tests.balancer import PIN
 
 LEGACY: Final = tuple(revision.date for revision in REVISIONS if revision.era is Era.LEGACY)
@@ -26,81 +26,10 @@ DEADLINE: Final = 20.0
 BOTH: Final = "application/json, text/event-stream"
 CLIENT_INFO: Final = {"name": "wire", "version": "1"}
 
-Json = dict[str, Any]
 Headers = Mapping[str, str | None]
 RequestId = str | int
 
 _NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading certificates would take longer than most tests
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response that has ended, cleanly: an incomplete one raises `httpx2.RemoteProtocolError`."""
-
-    status: int
-    headers: httpx2.Headers
-    body: bytes
-
-    @property
-    def process(self) -> int:
-        """Which process served it."""
-        return int(self.headers[PIN])
-
-    @property
-    def is_stream(self) -> bool:
-        return self.headers.get("content-type", "").startswith("text/event-stream")
-
-    @property
-    def events(self) -> list[Event]:
-        """The events of a stream, in order."""
-        assert self.is_stream, self
-        return Decoder().feed(self.body)
-
-    @property
-    def messages(self) -> list[Json]:
-        """Every JSON-RPC message in it, in order; those of a batch too."""
-        if self.is_stream:
-            return [json.loads(event.data) for event in self.events if event.data]
-        found = json.loads(self.body) if self.body else []
-        return found if isinstance(found, list) else [found]
-
-    @property
-    def notifications(self) -> list[Json]:
-        return [message for message in self.messages if "method" in message]
-
-    @property
-    def replies(self) -> list[Json]:
-        return [message for message in self.messages if "method" not in message]
-
-    @property
-    def reply(self) -> Json:
-        """The one response in it."""
-        assert len(self.replies) == 1, self
-        return self.replies[0]
-
-    @property
-    def result(self) -> Json:
-        assert "result" in self.reply, self
-        result: Json = self.reply["result"]
-        return result
-
-    @property
-    def error(self) -> Json:
-        assert "error" in self.reply, self
-        error: Json = self.reply["error"]
-        return error
-
-    @property
-    def text(self) -> str:
-        """The text that a tool returned."""
-        assert not self.result.get("isError"), self
-        text: str = self.result["content"][0]["text"]
-        return text
-
-    @property
-    def value(self) -> Any:
-        """What a tool returned, from its text, which every revision has."""
-        return json.loads(self.text)
 
 
 class Stream:

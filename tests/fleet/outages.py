@@ -7,8 +7,9 @@ from typing import Final
 
 import httpx2
 
+from tests.answer import Answer
 from tests.fleets import Fleet
-from tests.wire import Answer, Client
+from tests.wire import Client
 
 REFUSE_SECONDS: Final = 1.0
 """How soon a request that needs Redis is refused while it is away."""

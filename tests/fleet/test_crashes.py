@@ -8,9 +8,10 @@ from typing import Final
 import httpx2
 import pytest
 
+from tests.answer import Answer
 from tests.fleet.changes import announcing
 from tests.fleets import Launch
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Answer, Client, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, Stream, connected
 
 PROMISE_SECONDS: Final = 10.0
 """Within this time, by default, a call whose process died has ended (lease 7.5 s, looked at every 2.5 s)."""

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
+from tests.answer import Answer
 from tests.fleet.rolling import replaced
 from tests.fleets import Launch
 from tests.servers.deployed import ONE, TWO
-from tests.wire import LATEST_HANDSHAKE, MODERN, Answer, Client, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, MODERN, Client, Stream, connected
 
 HEARD_SECONDS: Final = 15.0
 """Within this time every process has noticed who came and who left: two beats of 5 s, and a reserve."""

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from tests.answer import Json
 from tests.fleet.changes import announcing
 from tests.fleets import Fleet, Launch
 from tests.redis_server import RedisServer
-from tests.wire import LATEST_HANDSHAKE, MODERN, Client, Json, RequestId, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, MODERN, Client, RequestId, Stream, connected
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 TOOLS = {"notifications": {"toolsListChanged": True}}

@@ -8,9 +8,10 @@ import httpx2
 import pytest
 
 from mcpfleet.backplane.replies import ANSWER_TTL
+from tests.answer import Json
 from tests.fleets import Launch
 from tests.redis_server import connect
-from tests.wire import LATEST_HANDSHAKE, Client, Json, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, Client, Stream, connected
 
 SERVER: Final = "tests.servers.inquisitive:server"
 LEASE: Final = 1.0

@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet, Launch, Shape
 from tests.server.world import eventually
-from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, Client, Json, Stream, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, Client, Stream, connected
 
 every_legacy = pytest.mark.parametrize("date", LEGACY)
 THREE = pytest.mark.parametrize("fleet", [Shape("redis", 3)], indirect=True, ids=str)

@@ -4,9 +4,10 @@ import asyncio
 import os
 from typing import Final
 
+from tests.answer import Json
 from tests.fleets import Launch
 from tests.redis_server import RedisServer
-from tests.wire import LATEST_HANDSHAKE, LEGACY, Client, Json, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, Client, connected
 
 SERVER: Final = "tests.servers.switched:server"
 TURNS: Final = int(os.environ.get("TEST_SUBSCRIPTIONS", "100"))

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from tests.answer import Answer, Json
 from tests.fleets import Fleet
-from tests.wire import LEGACY, Answer, Client, Json, connected
+from tests.wire import LEGACY, Client, connected
 
 BATCHING = "2025-03-26"
 

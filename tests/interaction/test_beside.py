@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
 from tests.pair import opened
 from tests.redis_server import SharedRedis, fresh_namespace
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, Json, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, Stream, connected
 
 COMPLETE = "notifications/elicitation/complete"
 

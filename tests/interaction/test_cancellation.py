@@ -6,8 +6,9 @@ from typing import Final
 
 import pytest
 
+from tests.answer import Answer
 from tests.fleets import Fleet, Shape
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Answer, Client, RequestId, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, RequestId, Stream, connected
 
 every_legacy = pytest.mark.parametrize("date", LEGACY)
 both_kinds = pytest.mark.parametrize("tool", ["slow", "block"])

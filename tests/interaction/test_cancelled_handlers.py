@@ -5,8 +5,9 @@ import secrets
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Json, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, connected
 
 KINDS = ["tool", "thread", "prompt", "resource", "completion", "method"]
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import MODERN, Json, connected
+from tests.wire import MODERN, connected
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 ABLE: Json = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}

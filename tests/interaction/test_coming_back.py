@@ -5,8 +5,9 @@ Multi Round-Trip Requests, "Server Requirements (Basic Workflow)".
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import LEGACY, MODERN, Json, connected
+from tests.wire import LEGACY, MODERN, connected
 
 
 async def test_a_modern_client_comes_back_with_the_state_to_any_process(featured: Fleet) -> None:

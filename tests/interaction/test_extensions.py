@@ -3,8 +3,9 @@
 import pytest
 
 from mcpfleet import apps
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import EVERY, Json, connected
+from tests.wire import EVERY, connected
 
 DECLARED = {**apps.EXTENSION, "com.example/feature": {"enabled": True}}
 

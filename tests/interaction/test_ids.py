@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.answer import Answer
 from tests.fleets import Fleet, Shape
-from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, Answer, RequestId, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, RequestId, connected
 
 THREE = pytest.mark.parametrize("fleet", [Shape("redis", 3)], indirect=True, ids=str)
 IDS: tuple[RequestId, ...] = (0, 1, -7, 2**53 + 1, 2**63, 10**40, "", "1", " ", "null", "ä\u2028😀", "x" * 1000)

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet, Launch
-from tests.wire import MODERN, Client, Json, RequestId, Stream, connected
+from tests.wire import MODERN, Client, RequestId, Stream, connected
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import EVERY, Json, connected
+from tests.wire import EVERY, connected
 
 OF_OTHERS: Json = {
     "io.modelcontextprotocol/of-another-revision": [{"taskId": 7}],

@@ -4,8 +4,9 @@ import base64
 
 import pytest
 
+from tests.answer import Answer
 from tests.fleets import Fleet
-from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, Answer, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, connected
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from tests import wire
+from tests.answer import Answer, Json
 from tests.fleets import Fleet, Launch
 from tests.redis_server import SharedRedis, fresh_namespace
-from tests.wire import LEGACY, MODERN, Answer, Client, connected
+from tests.wire import LEGACY, MODERN, Client, connected
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def asking_stateless(redis_server: SharedRedis, tmp_path_factory: pytest.TempPat
 
 
 ASKING = "tests.servers.inquisitive:server"
-ABLE: wire.Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+ABLE: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 QUESTIONS = ("greet", "where", "pay", "ping_back", "both")
 """Tools that ask in every way there is."""
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import LEGACY, Json, connected
+from tests.wire import LEGACY, connected
 
 
 @pytest.mark.parametrize("date", LEGACY)

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from tests import wire
+from tests.answer import Json
 from tests.fleets import Fleet, Launch
 from tests.pair import OLDEST, Pair, opened
 from tests.processes import python
@@ -125,7 +126,7 @@ async def test_a_stream_whose_process_leaves_ends_after_what_is_under_way(launch
 async def test_what_is_wrong_with_a_request_is_told_on_the_stream(pairs: Fleet) -> None:
     async with opened(pairs.balancer.url) as pair:
         await ready(pair)
-        wrong: list[tuple[int, str, wire.Json, int]] = [
+        wrong: list[tuple[int, str, Json, int]] = [
             (1, "initialize", {}, -32602),
             (2, "no/such", {}, -32601),
             (3, "logging/setLevel", {"level": "loud"}, -32602),

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import LEGACY, Client, Json, Stream, connected
+from tests.wire import LEGACY, Client, Stream, connected
 
 
 async def pinged(stream: Stream) -> Json:

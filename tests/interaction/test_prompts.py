@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.answer import Answer
 from tests.fleets import Fleet
-from tests.wire import EVERY, MODERN, Answer, connected
+from tests.wire import EVERY, MODERN, connected
 
 every_revision = pytest.mark.parametrize("date", EVERY)
 TITLED = ("2025-06-18", "2025-11-25", MODERN)

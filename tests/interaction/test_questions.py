@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
+from tests.answer import Answer, Json
 from tests.fleets import Fleet
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Answer, Client, Json, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, Stream, connected
 
 ABLE: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": True}}
 WITH_FORMS: Final = tuple(date for date in LEGACY if date >= "2025-06-18")

@@ -12,9 +12,10 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+from tests.answer import Answer
 from tests.fleets import Fleet
 from tests.redis_server import SharedRedis, fresh_namespace
-from tests.wire import BOTH, CLIENT_INFO, LATEST_HANDSHAKE, MODERN, Answer, Client, connected
+from tests.wire import BOTH, CLIENT_INFO, LATEST_HANDSHAKE, MODERN, Client, connected
 
 MAX_BODY: Final = 4000
 POST: Final = {"Accept": BOTH, "Content-Type": "application/json"}

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet, Launch
-from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, Client, Json, RequestId, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, Client, RequestId, connected
 
 every_revision = pytest.mark.parametrize("date", EVERY)
 every_legacy = pytest.mark.parametrize("date", LEGACY)

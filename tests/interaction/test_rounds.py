@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
+from tests.answer import Answer, Json
 from tests.fleets import Fleet
-from tests.wire import MODERN, Answer, Client, Json, connected
+from tests.wire import MODERN, Client, connected
 
 ABLE: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 SAID: Final[Json] = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m"}

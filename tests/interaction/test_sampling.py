@@ -1,7 +1,8 @@
 """What a client's model is asked, and to whom it is said ("Sampling")."""
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Json, connected
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, connected
 
 ABLE: Json = {"sampling": {"tools": {}, "context": {}}}
 SAID: Json = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m", "stopReason": "endTurn"}

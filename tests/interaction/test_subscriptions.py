@@ -8,8 +8,9 @@ from uuid import uuid4
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import EVERY, LEGACY, MODERN, Client, Json, Stream, connected
+from tests.wire import EVERY, LEGACY, MODERN, Client, Stream, connected
 
 URI = "config://app"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.answer import Answer, Json
 from tests.fleets import Fleet
-from tests.wire import EVERY, LATEST_HANDSHAKE, MODERN, Answer, Client, Json, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, MODERN, Client, connected
 
 every_revision = pytest.mark.parametrize("date", EVERY)
 STRUCTURED = ("2025-06-18", "2025-11-25", MODERN)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.answer import Json
 from tests.fleets import Fleet
-from tests.wire import EVERY, Json, connected
+from tests.wire import EVERY, connected
 
 TRACE: Json = {
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",

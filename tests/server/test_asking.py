@@ -7,7 +7,8 @@ import pytest
 from mcpfleet import Context, ProtocolError, forms
 from mcpfleet.errors import CannotAsk
 from mcpfleet.protocol.messages import SamplingMessage, TextContent, ToolUseContent
-from tests.server.wire import Flight, Json, Node, Session
+from tests.answer import Json
+from tests.server.wire import Flight, Node, Session
 from tests.server.world import World
 
 ABLE: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}}
@@ -140,7 +141,7 @@ async def test_no_question_to_a_modern_client_is_a_request(memory: World) -> Non
 
     meta = {"io.modelcontextprotocol/clientCapabilities": ABLE, "progressToken": 1}
     got = await node.modern("tools/call", {"name": "tell_and_ask", "arguments": {}}, meta=meta).got()
-    assert got.streamed
+    assert got.is_stream
     assert [message.get("method") for message in got.messages] == ["notifications/progress", None]
     assert got.result["resultType"] == "input_required"
 

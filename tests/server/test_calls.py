@@ -5,7 +5,8 @@ import random
 from dataclasses import replace
 
 from mcpfleet import ProtocolError
-from tests.server.wire import DEADLINE, Got, Node
+from tests.answer import Answer
+from tests.server.wire import DEADLINE, Node
 from tests.server.world import HASTY, PATIENT, World, eventually
 
 JSON_ONLY = "application/json"
@@ -16,7 +17,7 @@ async def test_a_call_that_says_nothing_but_its_result_is_one_json_object_and_to
     session = await node.initialize()
     before = await world.keys()
     got = await session.call(node, "echo", x="hi", as_id="seven").got()
-    assert (got.status, got.streamed, got.text, got.reply["id"]) == (200, False, "hi", "seven")
+    assert (got.status, got.is_stream, got.text, got.reply["id"]) == (200, False, "hi", "seven")
     assert await world.keys() == before
 
 
@@ -24,7 +25,7 @@ async def test_a_call_becomes_a_stream_at_its_first_notification(world: World) -
     node = await world.node()
     session = await node.initialize()
     got = await session.call(node, "count", n=2, token="t").got()
-    assert got.streamed
+    assert got.is_stream
     assert got.progress[-1] == 2
     assert got.result["structuredContent"] == {"result": 2}
 
@@ -62,7 +63,7 @@ async def test_a_client_that_takes_no_streams_gets_json_however_long_it_takes(wo
     node = await world.node(HASTY)
     session = await node.initialize()
     got = await session.call(node, "count", n=3, token=1, accept=JSON_ONLY).got()
-    assert (got.streamed, got.result["structuredContent"]) == (False, {"result": 3})
+    assert (got.is_stream, got.result["structuredContent"]) == (False, {"result": 3})
     held = session.call(node, "held", name="a", accept=JSON_ONLY)
     await world.stage.began()
     world.stage.release("a", "late")
@@ -73,7 +74,7 @@ async def test_a_client_that_takes_only_streams_gets_one_of_one_event(world: Wor
     node = await world.node()
     session = await node.initialize()
     got = await session.call(node, "echo", x="hi", accept="text/event-stream").got()
-    assert (got.streamed, len(got.events), got.text) == (True, 1, "hi")
+    assert (got.is_stream, len(got.events), got.text) == (True, 1, "hi")
 
 
 async def test_a_result_that_comes_while_the_stream_is_being_opened_is_answered_as_json(world: World) -> None:
@@ -87,7 +88,7 @@ async def test_a_result_that_comes_while_the_stream_is_being_opened_is_answered_
         world.stage.release(held, "result")
         got = await flight.got()
         go()
-        assert (got.streamed, got.text) == (False, "result")
+        assert (got.is_stream, got.text) == (False, "result")
 
 
 async def test_a_notification_that_comes_while_the_stream_is_being_opened_is_on_it_once(world: World) -> None:
@@ -115,16 +116,16 @@ async def test_whatever_comes_at_one_moment_a_call_is_answered_by_json_or_by_a_s
         await asyncio.sleep(chance.choice((0, chance.uniform(0, 0.01))))
         return tag
 
-    found: list[Got] = []
+    found: list[Answer] = []
     rounds = 0
-    while rounds < 20 or (rounds < 200 and {got.streamed for got in found} != {True, False}):
+    while rounds < 20 or (rounds < 200 and {got.is_stream for got in found} != {True, False}):
         rounds += 1
         flights = [session.call(node, "sometime", tag=str(n), as_id=n % 3) for n in range(10)]
         found += [await flight.got() for flight in flights]
     assert [got.text for got in found] == [str(n) for n in range(10)] * rounds
-    assert {got.streamed for got in found} == {True, False}
+    assert {got.is_stream for got in found} == {True, False}
     for got in found:
-        if got.streamed:  # what was streamed can be resumed: from its beginning it is the same again
+        if got.is_stream:  # what was streamed can be resumed: from its beginning it is the same again
             again = await session.listen(other, got.events[0].id).got()
             assert again.replies == got.replies
 
@@ -195,7 +196,7 @@ async def test_while_the_store_is_away_a_call_goes_on_and_answers_as_json(world:
     await world.stage.contexts["a"].report_progress(1)
     world.stage.release("a", "result")
     got = await flight.got()
-    assert (got.streamed, got.text) == (False, "result")
+    assert (got.is_stream, got.text) == (False, "result")
 
 
 async def test_a_call_becomes_a_stream_after_all_once_the_store_is_back(world: World) -> None:
@@ -289,7 +290,7 @@ async def test_a_protocol_error_is_answered_like_any_other_outcome(world: World)
             await world.stage.contexts[str(streamed)].report_progress(1)
         world.stage.fail(str(streamed), ProtocolError(42, "look there", {"url": "https://example.org"}))
         got = await flight.got()
-        assert (got.status, got.streamed) == (200, streamed)
+        assert (got.status, got.is_stream) == (200, streamed)
         assert got.error == {"code": 42, "message": "look there", "data": {"url": "https://example.org"}}
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from mcpfleet.server import conversation
 from mcpfleet.server.conversation import Conversation
-from tests.server.wire import DEADLINE, MODERN, Json
+from tests.answer import Json
+from tests.server.wire import DEADLINE, MODERN
 from tests.server.world import World, eventually
 
 META = {

@@ -49,7 +49,7 @@ async def test_after_its_last_event_a_stream_is_empty_and_closed(world: World) -
     session = await node.initialize()
     got = await session.call(node, "count", n=1, token=1).got()
     again = await session.listen(other, got.events[-1].id).got()
-    assert (again.status, again.streamed, again.events) == (200, True, ())
+    assert (again.status, again.is_stream, again.events) == (200, True, [])
 
 
 async def test_a_stream_that_was_trimmed_ends_with_the_error_of_its_call(world: World) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from mcpfleet import Server, apps
-from tests.server.wire import Json
+from tests.answer import Json
 from tests.server.world import World
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

@@ -28,7 +28,8 @@ from mcpfleet.server import failures
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.failures import Failures
 from mcpfleet.server.hooks import CallNext
-from tests.server.wire import DEADLINE, Json, Node
+from tests.answer import Json
+from tests.server.wire import DEADLINE, Node
 from tests.server.world import PATIENT, World, eventually
 
 ANN = Principal("ann")

@@ -32,7 +32,8 @@ from mcpfleet.protocol.revisions import LATEST, Era
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.hooks import CallNext
-from tests.server.wire import DEADLINE, Got, Json, Node
+from tests.answer import Answer, Json
+from tests.server.wire import DEADLINE, Node
 from tests.server.world import World
 
 SECRET = "postgres://admin:hunter2@db"
@@ -98,16 +99,16 @@ class Client:
         self.era = era
         self.session: Any = None
 
-    async def ask(self, method: str, params: Json | None = None, **options: Any) -> Got:
+    async def ask(self, method: str, params: Json | None = None, **options: Any) -> Answer:
         if self.era is Era.MODERN:
             named = {"Mcp_Name": params["uri"]} if params and "uri" in params else {}
             return await self.node.modern(method, params, **{**named, **options}).got()
         if self.session is None:
             self.session = await self.node.initialize(principal=options.get("principal"))
-        got: Got = await self.session.request(self.node, method, params).got()
+        got: Answer = await self.session.request(self.node, method, params).got()
         return got
 
-    async def call(self, tool: str, **arguments: Any) -> Got:
+    async def call(self, tool: str, **arguments: Any) -> Answer:
         return await self.ask("tools/call", {"name": tool, "arguments": arguments})
 
 
@@ -219,14 +220,13 @@ async def test_what_a_hook_raises_is_told_like_what_a_function_raises(
         assert (await client.call("echo", x="x")).error == {"code": -31000, "message": "Not now", "data": {"retry": 1}}
         raising.append(ToolError("Only in office hours"))
         got = await client.call("echo", x="x")
-        assert (got.text, got.result["isError"]) == ("Only in office hours", True)
+        assert got.complaint == "Only in office hours"
         assert (await client.ask("tools/list")).error["message"] == "Only in office hours"
         raising.append(ValueError(SECRET))
         got = await client.call("echo", x="x")
-        assert got.result["isError"]
         error = (await client.ask("tools/list")).error
     assert error["message"] == "Internal error"
-    for correlation in (got.text.rpartition(" ")[2], error["data"]["correlationId"]):
+    for correlation in (got.complaint.rpartition(" ")[2], error["data"]["correlationId"]):
         assert correlation in caplog.text
     assert SECRET not in str(got) + str(error)
     assert caplog.text.count(f"ValueError: {SECRET}") == 2
@@ -546,7 +546,7 @@ async def test_a_listen_stream_passes_through_its_hooks(memory: World) -> None:
     node = await memory.node(server=server)
     params = {"notifications": {"toolsListChanged": True}}
     refused = await node.modern("subscriptions/listen", params, principal=None).got()
-    assert (refused.status, refused.error["message"], refused.streamed) == (200, "Not you", False)
+    assert (refused.status, refused.error["message"], refused.is_stream) == (200, "Not you", False)
     no_filter = await node.modern("subscriptions/listen", {}, principal=Principal("ann")).got()
     assert no_filter.status == 400
     assert events[-1].startswith("!_Answered")

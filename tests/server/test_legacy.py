@@ -224,7 +224,7 @@ async def test_a_client_that_takes_only_streams_gets_a_batch_as_one_event(memory
     session = await node.initialize("2025-03-26")
     batch = [call("echo", as_id=n, x="a") for n in range(2)]
     got = await session.send(node, "POST", batch, Accept="text/event-stream").got()
-    assert (got.streamed, len(got.events), len(got.messages)) == (True, 1, 2)
+    assert (got.is_stream, len(got.events), len(got.messages)) == (True, 1, 2)
 
 
 @pytest.mark.parametrize("date", ["2024-11-05", "2025-06-18", "2025-11-25"])

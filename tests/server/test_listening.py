@@ -10,8 +10,9 @@ import pytest
 from mcpfleet import Context, Principal, Topic
 from mcpfleet.errors import Unavailable
 from mcpfleet.server.events import EVENTS
+from tests.answer import Json
 from tests.server.watchable import watchable
-from tests.server.wire import Flight, Json, Node
+from tests.server.wire import Flight, Node
 from tests.server.world import PATIENT, World, eventually
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"

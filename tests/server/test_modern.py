@@ -8,7 +8,8 @@ import pytest
 
 from mcpfleet import Context, Principal, ProtocolError
 from mcpfleet.server.eras.modern import MAX_NOTIFICATIONS
-from tests.server.wire import DEADLINE, Json, Node
+from tests.answer import Json
+from tests.server.wire import DEADLINE, Node
 from tests.server.world import PATIENT, World, eventually
 
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -34,13 +35,13 @@ async def test_while_the_store_is_away_requests_are_served(world: World) -> None
     node = await world.node()
     world.links[node].away = True
     got = await node.modern("tools/call", {"name": "count", "arguments": {"n": 2}}, meta={"progressToken": 1}).got()
-    assert (got.streamed, got.progress, got.result["structuredContent"]) == (True, [1, 2], 2)
+    assert (got.is_stream, got.progress, got.result["structuredContent"]) == (True, [1, 2], 2)
 
 
 async def test_a_request_that_says_nothing_but_its_result_is_one_json_object(memory: World) -> None:
     node = await memory.node()
     got = await node.modern("tools/call", {"name": "echo", "arguments": {"x": "hi"}}, as_id="mine").got()
-    assert (got.status, got.streamed, got.reply["id"], got.result["resultType"]) == (200, False, "mine", "complete")
+    assert (got.status, got.is_stream, got.reply["id"], got.result["resultType"]) == (200, False, "mine", "complete")
 
 
 async def test_the_first_notification_makes_it_a_stream_without_event_ids(memory: World) -> None:
@@ -55,13 +56,13 @@ async def test_a_client_that_takes_no_streams_is_told_nothing_but_the_result(mem
     node = await memory.node()
     params = {"name": "count", "arguments": {"n": 3}}
     got = await node.modern("tools/call", params, meta={"progressToken": 1}, Accept="application/json").got()
-    assert (got.streamed, got.result["structuredContent"]) == (False, 3)
+    assert (got.is_stream, got.result["structuredContent"]) == (False, 3)
 
 
 async def test_a_client_that_takes_only_streams_gets_one_of_one_event(memory: World) -> None:
     node = await memory.node()
     got = await node.modern("tools/list", Accept="text/event-stream").got()
-    assert (got.streamed, len(got.events)) == (True, 1)
+    assert (got.is_stream, len(got.events)) == (True, 1)
 
 
 async def test_log_messages_come_only_if_the_request_asks_for_them_and_from_its_level_on(memory: World) -> None:

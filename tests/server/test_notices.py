@@ -9,7 +9,8 @@ from mcpfleet import Context, Incoming, Principal, ProtocolError, RegistrationEr
 from mcpfleet.protocol.revisions import Era
 from mcpfleet.server import notices
 from mcpfleet.server.hooks import CallNext
-from tests.server.wire import DEADLINE, Got, Json, Node, notification, request
+from tests.answer import Answer, Json
+from tests.server.wire import DEADLINE, Node, notification, request
 from tests.server.world import HASTY, PATIENT, World, eventually
 
 both_eras = pytest.mark.parametrize("era", Era, ids=lambda era: era.value)
@@ -52,7 +53,7 @@ class Heard:
             return await self.told.get()
 
 
-async def notify(node: Node, era: Era, method: str, params: Json) -> Got:
+async def notify(node: Node, era: Era, method: str, params: Json) -> Answer:
     if era is Era.MODERN:
         message = notification(method, params)
         return await node.send("POST", message, principal=ANN, MCP_Protocol_Version="2026-07-28").got()

@@ -11,8 +11,9 @@ from mcpfleet import Principal, Topic
 from mcpfleet.protocol.messages.subscriptions import MAX_WATCHED
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.exchange import Retention
+from tests.answer import Answer, Json
 from tests.server.watchable import watchable
-from tests.server.wire import Flight, Got, Json, Node, Session
+from tests.server.wire import Flight, Node, Session
 from tests.server.world import PATIENT, World, eventually
 
 ADA, BOB = Principal("ada"), Principal("bob")
@@ -24,7 +25,7 @@ async def nodes(world: World, count: int = 2, **options: Any) -> list[Node]:
     return [await world.node(server=watchable(), **options) for _ in range(count)]
 
 
-async def subscribe(session: Session, node: Node, uri: Any = URI, method: str = "subscribe") -> Got:
+async def subscribe(session: Session, node: Node, uri: Any = URI, method: str = "subscribe") -> Answer:
     return await session.request(node, f"resources/{method}", {"uri": uri}).got()
 
 

@@ -10,7 +10,8 @@ from mcpfleet.errors import Unavailable
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.fleet import Kind
 from mcpfleet.server.switches import CELL
-from tests.server.wire import Flight, Json, Node
+from tests.answer import Json
+from tests.server.wire import Flight, Node
 from tests.server.world import World, eventually
 
 CHANGED = "notifications/tools/list_changed"

@@ -5,17 +5,20 @@ A `Flight` is one HTTP exchange; its peer records the stream, and can stop readi
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import httpx2
+
+from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import Rejected, classify
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY
 from mcpfleet.protocol.sse import Decoder, Event
+from mcpfleet.server import peer
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.engine import Engine
-from mcpfleet.server.peer import EVENT_STREAM, Answer
+from tests.answer import Answer, Json
 
 DEADLINE: Final = 10.0
 """How many seconds anything here may take."""
@@ -23,7 +26,6 @@ BOTH: Final = "application/json, text/event-stream"
 LEGACY: Final = LATEST_LEGACY.date
 MODERN: Final = LATEST.date
 
-Json = dict[str, Any]
 RequestId = str | int
 
 
@@ -35,6 +37,7 @@ class RecordingPeer:
         self.begun = False
         self.reading = asyncio.Event()
         self.reading.set()
+        self.body = bytearray()
         self.events: list[Event] = []
         self.arrived: asyncio.Queue[Event | None] = asyncio.Queue()
 
@@ -50,72 +53,9 @@ class RecordingPeer:
     def record(self, frame: bytes) -> None:
         events = Decoder().feed(frame)
         assert len(events) == 1, f"one frame is one event: {frame!r}"
+        self.body += frame
         self.events += events
         self.arrived.put_nowait(events[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Got:
-    """A response that has ended."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    events: Sequence[Event]
-    streamed: bool
-
-    @property
-    def messages(self) -> list[Json]:
-        """Every JSON-RPC message in it, in order; those of a batch too."""
-        bodies = [event.data for event in self.events if event.data] if self.streamed else [self.body] * bool(self.body)
-        found: list[Json] = []
-        for parsed in map(json.loads, bodies):
-            found += parsed if isinstance(parsed, list) else [parsed]
-        return found
-
-    @property
-    def notifications(self) -> list[Json]:
-        return [message for message in self.messages if "method" in message]
-
-    @property
-    def progress(self) -> list[float]:
-        """The progress that was reported; of reports that wait to be sent, only the newest is."""
-        found = [each["params"] for each in self.notifications if each["method"] == "notifications/progress"]
-        return [params["progress"] for params in found]
-
-    @property
-    def replies(self) -> list[Json]:
-        return [message for message in self.messages if "method" not in message]
-
-    @property
-    def reply(self) -> Json:
-        """The one response in it."""
-        assert len(self.replies) == 1, self
-        return self.replies[0]
-
-    @property
-    def result(self) -> Json:
-        assert "result" in self.reply, self
-        result: Json = self.reply["result"]
-        return result
-
-    @property
-    def error(self) -> Json:
-        assert "error" in self.reply, self
-        error: Json = self.reply["error"]
-        return error
-
-    @property
-    def reason(self) -> str:
-        """Which refusal of ours it is."""
-        reason: str = self.error["data"]["reason"]
-        return reason
-
-    @property
-    def text(self) -> str:
-        """The text that a tool returned."""
-        text: str = self.result["content"][0]["text"]
-        return text
 
 
 class Flight:
@@ -129,7 +69,7 @@ class Flight:
     def ended(self) -> bool:
         return self._task.done()
 
-    async def got(self) -> Got:
+    async def got(self) -> Answer:
         """The whole response, once it has ended."""
         async with asyncio.timeout(DEADLINE):
             return await asyncio.shield(self._task)
@@ -167,26 +107,25 @@ class Flight:
 
     async def _fly(
         self, engine: Engine, method: str, headers: Headers, body: bytes, principal: Principal | None
-    ) -> Got:
+    ) -> Answer:
         try:
             asked = classify(method, headers, body)
             if isinstance(asked, Rejected):
-                answer: Answer | None = Answer(asked.status, asked.body(), headers=asked.headers)
+                answer: peer.Answer | None = peer.Answer(asked.status, asked.body(), headers=asked.headers)
             else:
                 answer = await engine.serve(asked, headers, principal, self.peer)
             return self._land(answer)
         finally:
             self.peer.arrived.put_nowait(None)
 
-    def _land(self, answer: Answer | None) -> Got:
+    def _land(self, answer: peer.Answer | None) -> Answer:
         if not self.peer.begun:
             assert answer is not None, "neither an answer nor a stream"
-            whole_stream = answer.media_type == EVENT_STREAM
-            events = Decoder().feed(answer.body) if whole_stream else []
-            return Got(answer.status, dict(answer.headers), answer.body, events, whole_stream)
+            kind = {} if answer.media_type is None else {"content-type": answer.media_type}
+            return Answer(answer.status, httpx2.Headers({**dict(answer.headers), **kind}), answer.body)
         if answer is not None and answer.body:
-            self.peer.record(b"data: " + answer.body + b"\n\n")
-        return Got(200, {}, b"", tuple(self.peer.events), streamed=True)
+            self.peer.record(sse.encode(answer.body))
+        return Answer(200, httpx2.Headers({"content-type": peer.EVENT_STREAM}), bytes(self.peer.body))
 
 
 class Node:
@@ -267,14 +206,14 @@ class Session:
     def notify(self, node: Node, method: str, params: Json | None = None) -> Flight:
         return self.send(node, "POST", notification(method, params))
 
-    async def cancel(self, node: Node, request_id: RequestId) -> Got:
+    async def cancel(self, node: Node, request_id: RequestId) -> Answer:
         return await self.notify(node, "notifications/cancelled", {"requestId": request_id}).got()
 
     def listen(self, node: Node, after: str | None = None) -> Flight:
         """Open a standalone stream, or take up any stream after an event."""
         return self.send(node, "GET", Last_Event_ID=after)
 
-    async def end(self, node: Node) -> Got:
+    async def end(self, node: Node) -> Answer:
         return await self.send(node, "DELETE").got()
 
 

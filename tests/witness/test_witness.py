@@ -16,6 +16,7 @@ from mcpfleet.server.engine import Engine
 from mcpfleet_service.endpoint import Endpoint
 from mcpfleet_service.guards import Guard
 from tests import pair, wire
+from tests.answer import Json
 from tests.fleets import Fleet
 from tests.processes import ROOT, environment
 from tests.redis_server import SharedRedis, fresh_namespace
@@ -23,7 +24,6 @@ from tests.server.wire import LEGACY
 from tests.server.world import Stage, World
 from tests.service import lines
 from tests.service.live import served
-from tests.wire import Json
 from tests.witness.plugin import WITNESS, Witness
 from tests.witness.spoilt import SPOILT
 
@@ -140,7 +140,7 @@ async def test_an_engine_in_this_process_is_seen(memory: World, witness: Witness
     assert len(witness.faults()) == 1
     assert_found(witness, (await session.request(node, "tools/list").got()).messages)
     counted = await session.call(node, "count", n=2, token="t").got()
-    assert counted.streamed
+    assert counted.is_stream
     assert_found(witness, counted.messages)
     await node.send("POST", b"{").got()
     assert len(witness.faults()) == 1

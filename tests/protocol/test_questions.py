@@ -1,5 +1,6 @@
 """Questions: what they take of a client, how each revision says them, and what answers them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from mcpfleet.protocol.messages import (
     ToolUseContent,
 )
 from mcpfleet.protocol.messages.sampling import unbalanced
-from mcpfleet.protocol.questions import InputRequiredResult, NoAnswer, Question, missing, read, written
+from mcpfleet.protocol.questions import InputRequiredResult, NoAnswer, Question, fault, missing, read, written
 from mcpfleet.protocol.revisions import Revision, find
 
 FORM = ElicitForm(message="Who?", requested_schema=forms.form(name=forms.text()))
@@ -259,5 +260,25 @@ def test_an_input_required_result_has_requests_or_a_state() -> None:
 def test_an_input_required_result_has_forms_that_clients_can_show() -> None:
     """Elicitation, "Requested Schema": flat objects of primitive properties."""
     nested = {"type": "object", "properties": {"a": {"type": "object"}}}
-    with pytest.raises(ValueError, match="of 'b': a: a field is a string"):
+    with pytest.raises(ValueError, match="'b' cannot be asked: a: a field is a string"):
         InputRequiredResult(input_requests={"a": FORM, "b": ElicitForm(message="m", requested_schema=nested)})
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (CreateMessage(messages=[], max_tokens="5"), r"Expected `int`, got `str` - at `\$.maxTokens`"),  # type: ignore[arg-type]  # the case
+        (CreateMessage(messages=[], max_tokens=5, metadata={"a": object()}), "object"),
+        (ElicitForm(message=5, requested_schema=FORM.requested_schema), r"\$.message"),  # type: ignore[arg-type]  # the case
+        (ElicitForm(message="m", requested_schema={"type": "object"}), "a form is an object with properties"),
+    ],
+)
+def test_a_question_that_no_client_could_read_is_found(question: Question, words: str) -> None:
+    assert re.search(words, fault(question) or "")
+    with pytest.raises(ValueError, match="'a' cannot be asked"):
+        InputRequiredResult(input_requests={"a": question})
+
+
+def test_a_question_that_clients_can_read_has_no_fault() -> None:
+    for question in (FORM, CreateMessage(messages=[], max_tokens=5), ListRoots()):
+        assert fault(question) is None

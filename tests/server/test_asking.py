@@ -220,3 +220,27 @@ async def test_a_conversation_that_clients_must_refuse_is_not_sent(memory: World
     got = await session.call(node, "go_on").got()
     assert got.text.startswith("refused: ")
     assert got.messages == [got.reply]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_a_question_that_no_client_could_read_is_not_sent(memory: World, era: str) -> None:
+    """Sampling, "Creating Messages": the author is told of it, in either era."""
+    node = await memory.node()
+    session, found = await asking(node), list[str]()
+
+    @node.engine.server.tool
+    async def careless(ctx: Context) -> str:
+        """Ask for a number of tokens that is none."""
+        try:
+            await ctx.sample("hi", max_tokens="5")  # type: ignore[arg-type]  # the case
+        except ValueError as error:
+            found.append(str(error))
+        return "went on"
+
+    params: Json = {"name": "careless", "arguments": {}}
+    meta = {"io.modelcontextprotocol/clientCapabilities": ABLE}
+    modern = era == "modern"
+    flight = node.modern("tools/call", params, meta=meta) if modern else session.request(node, "tools/call", params)
+    got = await flight.got()
+    assert (got.text, got.messages) == ("went on", [got.reply])
+    assert ["maxTokens" in words for words in found] == [True]

@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", ElicitResult, CreateMessageResult, ListRootsResult)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputRequiredResult:
     """What a handler returns that speaks of rounds itself: questions by keys of its own, and what it wants to find
-    again on the retry (basic/patterns/mrtr). `ValueError` if it has neither, or a form that no client could show."""
+    again on the retry (basic/patterns/mrtr). `ValueError` if it has neither, or what no client could read or show."""
 
     input_requests: Mapping[str, Question] = field(default_factory=dict)
     request_state: str | None = None
@@ -37,9 +37,17 @@ class InputRequiredResult:
         if not self.input_requests and self.request_state is None:
             raise ValueError("an input required result has input requests, or a state, or both")
         for key, question in self.input_requests.items():
-            fault = formrules.fault(question.requested_schema) if isinstance(question, ElicitForm) else None
-            if fault is not None:
-                raise ValueError(f"no form can be made of the schema of {key!r}: {fault}")
+            if (words := fault(question)) is not None:
+                raise ValueError(f"{key!r} cannot be asked: {words}")
+
+
+def fault(question: Question) -> str | None:
+    """Why no client could read a question, or show its form, if none could."""
+    try:
+        msgspec.convert(jsontext.plain(question), type(question))
+    except (jsontext.NotJson, msgspec.ValidationError) as error:
+        return str(error)
+    return formrules.fault(question.requested_schema) if isinstance(question, ElicitForm) else None
 
 
 class NoAnswer(ValueError):

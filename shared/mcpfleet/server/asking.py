@@ -11,7 +11,7 @@ from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.elicitation import Action, ElicitForm, ElicitResult, ElicitUrl
 from mcpfleet.protocol.messages.roots import ListRoots, ListRootsResult, Root
 from mcpfleet.protocol.messages.sampling import CreateMessage, CreateMessageResult, SamplingMessage
-from mcpfleet.protocol.questions import Kind, NoAnswer, Question, read, written
+from mcpfleet.protocol.questions import Kind, NoAnswer, Question, fault, read, written
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.elicitation import Elicited, form_of
 from mcpfleet.server.outlet import Outlet
@@ -65,6 +65,8 @@ class Asking:
 
     async def _ask(self, question: Question, kind: type[Kind], timeout: float | None) -> Kind:
         revision = self._caller.revision
+        if (words := fault(question)) is not None:
+            raise ValueError(f"this cannot be asked: {words}")
         if (why := self._caller.unaskable(question)) is not None:
             raise why
         try:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fleets import SHAPES, Fleet, Launch, standing_fleet
 from tests.pair import opened
-from tests.wire import EVERY, LEGACY, MODERN, Client, connected
+from tests.wire import EVERY, LATEST_HANDSHAKE, LEGACY, MODERN, Client, connected
 
 every_revision = pytest.mark.parametrize("date", EVERY)
 HOOKED = "tests.servers.hooked:server"
@@ -160,3 +160,19 @@ async def test_what_comes_without_a_session_passes_through_too(launch_fleet: Lau
         assert (await client.notify("acme/noted", {"word": name})).status == 202
         await noted(client, fleet, f"noted {name} in legacy")
         assert (await journal(client, 1))[0] == f"initialize of {name}"
+
+
+async def test_a_hook_changes_a_handshake_over_every_transport(
+    launch_fleet: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.wire.CLIENT_INFO", {"name": "old", "version": "1"})
+    fleet = launch_fleet(1, server=HOOKED, SSE="true")
+    async with connected(fleet.url, LATEST_HANDSHAKE) as client:
+        assert client.date == "2025-03-26"
+        assert (await client.call("guarded", mood="warm")).text == "changed by tools/call in 2025-03-26"
+    async with opened(fleet.balancer.url) as pair:
+        assert (await pair.shake_hands(LATEST_HANDSHAKE))["protocolVersion"] == "2025-03-26"
+    fleet = launch_fleet(1, server=HOOKED, STATELESS="true")
+    params = {"protocolVersion": LATEST_HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+    async with Client(fleet.url, LATEST_HANDSHAKE, {"MCP-Protocol-Version": LATEST_HANDSHAKE}) as client:
+        assert (await client.request("initialize", params)).result["protocolVersion"] == "2025-03-26"

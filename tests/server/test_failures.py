@@ -209,6 +209,14 @@ async def test_it_is_told_when_no_server_can_be_chosen(era: Era) -> None:
     assert failed.correlation_id in str(reply)
 
 
+@both_eras
+async def test_it_is_told_of_what_fails_in_a_chosen_server(era: Era) -> None:
+    reports = Reports()
+    async with node_of(broken(reports), choose=lambda _headers, _principal: broken(None)) as node:
+        await ask(node, era, "tools/call", {"name": "fail"})
+        assert (await reports.next())[1].target == "fail"
+
+
 async def test_it_is_told_when_who_may_watch_cannot_be_decided() -> None:
     reports = Reports()
     server = broken(reports)

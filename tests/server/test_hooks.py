@@ -1,9 +1,11 @@
 """Functions of the author's own around every message, in both eras."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -33,6 +35,7 @@ from mcpfleet.server.caller import Caller
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.hooks import CallNext
 from tests.answer import Answer, Json
+from tests.server.skills import manifest, written
 from tests.server.wire import DEADLINE, Node
 from tests.server.world import World
 
@@ -312,7 +315,9 @@ async def test_a_hook_may_answer_by_itself_and_try_again(server: Server, era: Er
 
     async with serving(server, era) as client:
         assert (await client.call("flaky")).text == "at last"
-        assert (await client.call("echo", x="x")).text == "from the cache"
+        cached_by_hook = await client.call("echo", x="x")
+        assert cached_by_hook.text == "from the cache"
+        assert "ttlMs" not in cached_by_hook.result
         result = (await client.ask("resources/read", {"uri": "config://a"})).result
     assert result["contents"] == []
     assert ("ttlMs" in result) == (era is Era.MODERN), "each revision gets what it demands"
@@ -511,6 +516,26 @@ HELLO: Json = {
 }
 
 
+@pytest.mark.parametrize("method", ["initialize", "logging/setLevel"])
+async def test_a_hook_asks_for_no_input_where_no_result_can(
+    memory: World, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = memory.stage.server()
+
+    @server.around_request(method)
+    async def curious(request: Incoming, call_next: CallNext) -> InputRequiredResult:
+        return InputRequiredResult(request_state="again")
+
+    node = await memory.node(server=server)
+    if method == "initialize":
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+        got = await node.send("POST", hello).got()
+    else:
+        got = await (await node.initialize()).request(node, method, {"level": "info"}).got()
+    assert got.error["message"] == "Internal error"
+    assert f"the hooks around {method} ask for input" in caplog.text
+
+
 async def test_a_handshake_keeps_its_own_refusals(memory: World) -> None:
     server = memory.stage.server()
     trace = Trace()
@@ -530,6 +555,21 @@ async def test_a_handshake_that_a_hook_rewrites_is_agreed_on_as_rewritten(server
     async with serving(server, Era.LEGACY) as client:
         session = await client.node.initialize("2025-11-25")
         assert session.date == "2025-03-26"
+
+
+async def test_a_hook_decides_what_a_listen_stream_is_for(memory: World) -> None:
+    server = memory.stage.server()
+
+    @server.around_request("subscriptions/listen")
+    async def tools_only(request: Incoming, call_next: CallNext) -> Any:
+        return await call_next(replace(request, params={**request.params, "notifications": {"toolsListChanged": True}}))
+
+    node = await memory.node(server=server)
+    listening = node.modern("subscriptions/listen", {"notifications": {}})
+    async with asyncio.timeout(DEADLINE):
+        event = await listening.peer.arrived.get()
+    assert event is not None
+    assert json.loads(event.data or b"")["params"]["notifications"] == {"toolsListChanged": True}
 
 
 async def test_a_listen_stream_passes_through_its_hooks(memory: World) -> None:
@@ -596,6 +636,10 @@ async def with_three(request: Incoming, call_next: CallNext, more: int) -> None:
 async def with_any(**given: Any) -> None: ...
 
 
+async def with_more(request: Incoming, call_next: CallNext, **more: Any) -> Any:
+    return await call_next(request)
+
+
 async def by_place(request: Incoming, call_next: CallNext, /) -> None: ...
 
 
@@ -614,6 +658,18 @@ def test_a_function_that_could_not_be_a_hook_is_refused(server: Server, wrong: C
     with pytest.raises(RegistrationError, match=words):
         server.around_request(wrong)
     assert list(server.hooks) == []
+
+
+@pytest.mark.parametrize("wrong", [7, None])
+def test_what_is_no_function_is_refused(server: Server, wrong: Any) -> None:
+    with pytest.raises(RegistrationError, match="is no function"):
+        server.around_request(wrong)
+    with pytest.raises(RegistrationError, match="is no function"):
+        server.around_request("tools/call")(wrong)
+    with pytest.raises(RegistrationError, match="a target is one of a method"):
+        server.around_request(with_more, "echo")  # type: ignore[call-overload]  # what the test is about
+    assert list(server.hooks) == []
+    server.around_request(with_more)
 
 
 async def test_hooks_are_registered_before_the_server_is_served(server: Server) -> None:
@@ -737,17 +793,21 @@ async def test_they_keep_to_their_method_and_target_under_any_prefix(era: Era) -
     inner.around_request("acme/do")(Trace("method", events))
     inner.around_request("resources/read", "exact://own")(Trace("resource", events))
     middle, server = Server("m"), Server("s")
+    middle.tool(name="own")(one)
+    inner.around_request(Trace("any", events))
     middle.include(inner, prefix="b_")
     server.include(middle, prefix="a_")
     async with serving(server, era) as client:
+        await client.call("a_own")
         await client.call("a_b_call")
         await client.ask("a_b_acme/do")
         for name in ("own", "any"):
             await client.ask("resources/read", {"uri": f"exact://{name}"})
     assert [event for event in events if ">" in event] == [
-        "tool>tools/call 'a_b_call'",
-        "method>a_b_acme/do",
-        "resource>resources/read 'exact://own'",
+        *("tool>tools/call 'a_b_call'", "any>tools/call 'a_b_call'"),
+        *("method>a_b_acme/do", "any>a_b_acme/do"),
+        *("resource>resources/read 'exact://own'", "any>resources/read 'exact://own'"),
+        "any>resources/read 'exact://any'",
     ]
 
 
@@ -766,6 +826,30 @@ async def test_a_reader_that_was_included_brings_its_hooks_for_what_nothing_else
         for uri in ("own://x", "other://x"):
             await client.ask("resources/read", {"uri": uri})
     assert [told.target for told in trace.seen] == ["other://x"]
+
+
+async def test_skills_that_were_included_bring_their_hooks(tmp_path: Path) -> None:
+    trace = Trace()
+    inner, server = Server("i"), Server("s")
+    inner.add_skills(written(tmp_path / "x", {"theirs/SKILL.md": manifest("theirs")}))
+    server.add_skills(written(tmp_path / "y", {"own/SKILL.md": manifest("own")}))
+    inner.around_request(trace)
+
+    @inner.read_resource
+    async def any_of_them(uri: str) -> str:
+        return uri
+
+    server.include(inner)
+    asked: list[tuple[str, str]] = [
+        ("resources/read", "skill://own/SKILL.md"),
+        ("skills/get", "skill://theirs/SKILL.md"),
+        ("resources/directory/read", "skill://theirs/"),
+        ("resources/read", "skill://theirs/SKILL.md"),
+    ]
+    async with serving(server, Era.MODERN) as client:
+        for method, uri in asked:
+            await client.ask(method, {"uri": uri})
+    assert [(told.method, told.target) for told in trace.seen] == asked[1:]
 
 
 async def test_a_served_server_includes_nothing_with_hooks_and_stays_as_it_was() -> None:
@@ -795,3 +879,18 @@ async def test_hooks_are_around_what_is_chosen_for_a_request_too_and_never_twice
         *("everybody>tools/call 'call'", "staff>tools/call 'call'"),
         *("staff<CallToolResult", "everybody<CallToolResult"),
     ]
+
+
+@both_eras
+async def test_a_hook_sees_what_a_tool_wants_to_ask(era: Era) -> None:
+    server = Server("s")
+    trace = Trace()
+    server.around_request("tools/call")(trace)
+
+    @server.tool
+    async def asks(ctx: Context) -> str | InputRequiredResult:
+        return "told" if ctx.request_state else InputRequiredResult(request_state="again")
+
+    async with serving(server, era) as client:
+        await client.call("asks")
+    assert trace.events[1] == "<InputRequiredResult"

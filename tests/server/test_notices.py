@@ -1,16 +1,19 @@
 """Notifications go one way: a function heeds them in the background, and nothing answers them, in either era."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from mcpfleet import Context, Incoming, Principal, ProtocolError, RegistrationError, Server, ToolError
+from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.inbound import Limits, StatelessPost, classify
 from mcpfleet.protocol.revisions import Era
 from mcpfleet.server import notices
 from mcpfleet.server.hooks import CallNext
 from tests.answer import Answer, Json
-from tests.server.wire import DEADLINE, Node, notification, request
+from tests.server.wire import DEADLINE, Node, RecordingPeer, notification, request
 from tests.server.world import HASTY, PATIENT, World, eventually
 
 both_eras = pytest.mark.parametrize("era", Era, ids=lambda era: era.value)
@@ -120,6 +123,16 @@ async def test_one_that_does_not_end_in_time_is_cancelled_with_its_process(memor
     assert await heard.next() == "cancelled"
 
 
+async def test_a_process_whose_time_is_up_cancels_what_it_heeds_and_takes_no_more(memory: World) -> None:
+    heard = Heard()
+    node = await memory.node(server=heard.server)
+    await notify(node, Era.MODERN, "acme/wait", {})
+    assert await heard.next() == "waits"
+    node.engine._stop()
+    assert await heard.next() == "cancelled"
+    assert (await notify(node, Era.MODERN, "acme/moved", {"x": 1})).status == 503
+
+
 async def test_one_that_takes_too_long_is_cancelled_and_that_is_logged(
     memory: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -164,6 +177,30 @@ async def test_a_batch_with_one_too_many_runs_none_of_its_requests(
     got = await session.send(node, "POST", batch).got()
     assert (got.status, got.reason) == (503, "too_many_notifications")
     assert heard.told.empty()
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_without_sessions_they_are_refused_too(
+    memory: World, batch: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notices, "MAX_RUNNING", 1)
+    heard = Heard()
+    node = await memory.node(server=heard.server)
+    headers = Headers.of({"content-type": "application/json", "accept": "application/json"})
+
+    async def post(message: Json) -> int:
+        body = json.dumps([message] if batch else message).encode()
+        asked = classify("POST", headers, body, limits=Limits(stateless=True))
+        assert isinstance(asked, StatelessPost)
+        answer = await node.engine.serve(asked, headers, ANN, RecordingPeer())
+        assert answer is not None
+        return answer.status
+
+    assert await post(notification("acme/wait")) == 202
+    assert await heard.next() == "waits"
+    assert await post(notification("acme/moved", {"x": 1})) == 503
+    heard.gate.set()
+    assert await heard.next() == "waited"
 
 
 async def test_a_batch_is_heeded_one_by_one(memory: World) -> None:
@@ -217,7 +254,7 @@ async def test_the_hook_for_roots_is_a_legacy_one(memory: World) -> None:
 
     @heard.server.on_roots_changed
     def changed(ctx: Context) -> None:
-        heard.told.put_nowait(("roots", ctx.principal, (ctx.client_info or {})["name"]))
+        heard.told.put_nowait(("roots", ctx.principal, (ctx.client_info or {}).get("name")))
 
     node = await memory.node(server=heard.server)
     await notify(node, Era.MODERN, "notifications/roots/list_changed", {})

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcpfleet import CallNext, CallToolResult, Context, Failed, Incoming, ProtocolError, Server, TextContent, ToolError
@@ -63,6 +63,14 @@ async def guard(request: Incoming, call_next: CallNext) -> Any:
         case {"mood": "answer"}:
             return CallToolResult(content=(TextContent(text="from the hook"),))
     return await call_next(request.with_arguments({"mood": "changed"}))
+
+
+@server.around_request("initialize")
+async def shake_hands(request: Incoming, call_next: CallNext) -> Any:
+    """Agree with old clients on an old version."""
+    if (request.client or {}).get("name", "").startswith("old"):
+        request = replace(request, params={**request.params, "protocolVersion": "2025-03-26"})
+    return await call_next(request)
 
 
 @server.exception_reporter

@@ -100,15 +100,16 @@ class Around:
             return _raised(await work(Request(request.id, request.method, dict(params))))
 
         try:
-            return await self.request(message, context, serve)
+            success = await self.request(message, context, serve)
+            if success.input_required is not None:
+                raise TypeError(f"the hooks around {message.method} ask for input, which its result cannot")
+            return success
         except _Answered as error:
             return error.answer
         except BackplaneError:
             raise
         except BaseException as error:  # noqa: BLE001  # the boundary: it becomes an outcome there, or is raised again
             return self.outcome(error, message, context)
-        finally:
-            context.close()
 
     def outcome(self, error: BaseException, message: Incoming, context: Context) -> Outcome:
         """What a request has come to that raised this; see `outcome_of`."""

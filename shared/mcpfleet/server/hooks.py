@@ -89,11 +89,13 @@ def compile_hook(
     """
     if target is not None and method is None:
         raise RegistrationError(f"{_WHERE}: a target is one of a method, so name that too")
+    if not callable(function):
+        raise RegistrationError(f"{_WHERE}: {function!r} is no function")
     declared = signature.read(function, context_type, _WHERE)
     callee = Callee.of(function, declared, _WHERE)
     if not callee.is_async:
         raise RegistrationError(f"{_WHERE}: a hook awaits what it is around, so it must be an `async def`")
     names = [one.name for one in declared.parameters if one.required]
-    if len(names) != 2 or declared.open:
+    if len(names) != 2:
         raise RegistrationError(f"{_WHERE}: a hook takes two arguments, the message and `call_next`, not {len(names)}")
     return Hook(callee, (names[0], names[1]), method, target)

@@ -105,8 +105,6 @@ class Notices:
             if not is_ours(error):
                 raise
             self._failures.note(error, message)
-        finally:
-            context.close()
 
 
 async def _nobody(_message: Incoming, _context: Context) -> None:

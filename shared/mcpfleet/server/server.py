@@ -313,7 +313,7 @@ class Server:
         prompt by its name, a resource by its URI. Hooks are registered outermost first, before the server is served.
         """
         if not isinstance(method, str):
-            self.hooks.add(compile_hook(method, context_type=Context))
+            self.hooks.add(compile_hook(method, target=target, context_type=Context))
             return method
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -414,7 +414,9 @@ def test_what_a_hook_is_told_shows_no_arguments_and_no_state_in_logs() -> None:
     caller = Caller(LATEST, principal, Headers.of({"authorization": SECRET}), None, {}, None)
     told = Incoming.of(Request(1, "tools/call", {"name": "echo", "arguments": {"x": SECRET}}), caller)
     assert SECRET not in f"{told} {told!r}"
-    assert "echo" in str(told)
+    assert str(told) == "tools/call 'echo'"
+    forged = Incoming.of(Request(1, "x\nERROR: forged", {}), caller)
+    assert str(forged) == r"'x\nERROR: forged'", "nobody writes lines of their own into our log"
 
 
 async def test_a_question_in_a_hook_reaches_the_client(server: Server) -> None:

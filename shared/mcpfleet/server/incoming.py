@@ -16,7 +16,7 @@ from mcpfleet.protocol.inbound import (
 )
 from mcpfleet.protocol.jsonrpc import Notification, Request, RequestId
 from mcpfleet.protocol.meta import META
-from mcpfleet.protocol.methods import is_standard, is_standard_notification
+from mcpfleet.protocol.methods import is_name, is_standard, is_standard_notification
 from mcpfleet.protocol.revisions import ASSUMED, LATEST_LEGACY, OLDEST, Era
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
@@ -138,7 +138,8 @@ class Incoming:
 
     def __str__(self) -> str:
         """Its method and target, as logs name it."""
-        return self.method[:128] if self.target is None else f"{self.method[:128]} {self.target[:128]!r}"
+        method = self.method if is_name(self.method) else repr(self.method[:128])
+        return method if self.target is None else f"{method} {self.target[:128]!r}"
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> "Incoming":
         """The same with other arguments; `ValueError` if it is for nothing that takes any."""

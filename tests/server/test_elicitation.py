@@ -14,7 +14,8 @@ import pytest
 
 from mcpfleet import forms
 from mcpfleet.errors import AnswerRefused
-from mcpfleet.server.elicitation import form_of
+from mcpfleet.protocol.messages.elicitation import Action
+from mcpfleet.server.elicitation import Elicited, form_of
 
 
 class Mood(Enum):
@@ -90,6 +91,26 @@ def test_a_field_that_may_be_null_is_null_when_it_is_left_out() -> None:
     form = form_of(Loose)
     assert form.document["required"] == ["name"]
     assert form.read({"name": "a"}) == {"name": "a", "note": None}
+
+
+@dataclass
+class Described:
+    floor: Annotated[int | None, msgspec.Meta(title="Floor", description="From the ground")] = 3
+    moods: list[Mood] = field(default_factory=list)
+
+
+def test_what_is_said_of_a_field_is_kept_whatever_its_type_is_made_of() -> None:
+    form = form_of(Described)
+    assert form.document["properties"] == {
+        "floor": {"type": "integer", "title": "Floor", "description": "From the ground", "default": 3},
+        "moods": {"type": "array", "items": {"type": "string", "enum": ["warm", "cool"]}, "default": []},
+    }
+    assert form.read({"moods": ["cool"]}) == Described(3, [Mood.COOL])
+
+
+@pytest.mark.parametrize(("action", "accepted"), [("accept", True), ("decline", False), ("cancel", False)])
+def test_only_a_form_that_was_sent_is_accepted(action: Action, accepted: bool) -> None:
+    assert Elicited(action, None).accepted is accepted
 
 
 def test_a_schema_is_taken_as_it_is_and_what_was_filled_in_is_checked() -> None:

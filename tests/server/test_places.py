@@ -7,7 +7,7 @@ import pytest
 
 from mcpfleet import Server
 from mcpfleet.errors import Overloaded, RegistrationError
-from mcpfleet.server.places import Places
+from mcpfleet.server.places import TAKEN, Places
 from tests.server.methods.desk import asking
 
 
@@ -66,6 +66,17 @@ async def test_a_place_is_given_up_however_the_block_ends() -> None:
                 raise error
     async with asyncio.timeout(10), places.taken():
         pass
+
+
+async def test_each_task_is_in_the_place_that_it_took_and_in_none_after_it() -> None:
+    outer, inner = Places(1), Places(1)
+    assert TAKEN.get() is None
+    async with outer.taken():
+        place = TAKEN.get()
+        async with inner.taken():
+            assert TAKEN.get() not in (None, place)
+        assert TAKEN.get() is place
+    assert TAKEN.get() is None
 
 
 async def test_a_tool_runs_so_many_times_at_once_and_others_are_not_held_up() -> None:

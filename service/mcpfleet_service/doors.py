@@ -41,8 +41,8 @@ class Doors:
 
 def endpoints(settings: Settings, make: Callable[[Sort], Endpoint]) -> dict[str, Endpoint]:
     """The endpoints by their paths; `SettingsError` for what cannot be served at once."""
-    assumed = settings.handshake_revision or ASSUMED
-    limits = Limits(json_only=settings.json_response, stateless=settings.stateless, assumed=assumed)
+    pin = settings.handshake_revision
+    limits = Limits(json_only=settings.json_response, stateless=settings.stateless, pin=pin, assumed=pin or ASSUMED)
     root = settings.path.rstrip("/")
     found = dict.fromkeys((settings.path, root, f"{root}/"), make(_sorting(limits)))
     if settings.sse:

@@ -224,6 +224,12 @@ async def test_every_handshake_agrees_on_the_pinned_version(launch_fleet: Launch
             assert (await handshake(client, asked)).result["protocolVersion"] == "2025-03-26"
     async with Client(fleet.url, MODERN) as client:
         assert (await client.call("echo", x="modern")).text == "modern"
+        assert (await client.request("server/discover")).result["supportedVersions"] == [MODERN, "2025-03-26"]
+        for params in ({}, client.enveloped({})):  # the header names a version, or the envelope does too
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": params})
+            unknown = {"MCP-Protocol-Version": "1999-01-01", "Mcp-Method": "ping"}
+            refused = await client.send("POST", body.replace(MODERN, "1999-01-01"), headers=unknown)
+            assert (refused.error["code"], refused.error["data"]["supported"]) == (-32022, [MODERN, "2025-03-26"])
 
 
 async def handshake(client: Client, asked: str | None = None) -> Answer:

@@ -62,6 +62,11 @@ def test_only_the_newest_revision_is_modern() -> None:
 
 def test_dates_are_offered_newest_first() -> None:
     assert revisions.ALL_DATES == (MODERN, FOURTH, THIRD, SECOND, FIRST)
+    assert revisions.spoken() == revisions.ALL_DATES
+
+
+def test_of_legacy_revisions_only_a_pinned_one_is_offered() -> None:
+    assert revisions.spoken(revisions.OLDEST) == (MODERN, FIRST)
 
 
 @pytest.mark.parametrize("revision", revisions.REVISIONS, ids=lambda revision: revision.date)

@@ -123,6 +123,11 @@ async def test_every_handshake_agrees_on_the_pinned_version(asked: str) -> None:
         params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": wire.CLIENT_INFO}
         await serving.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
         assert (await serving.answer(1))["result"]["protocolVersion"] == "2025-03-26"
+        await serving.request("server/discover", as_id=2, date=wire.MODERN)
+        assert (await serving.answer(2))["result"]["supportedVersions"] == [wire.MODERN, "2025-03-26"]
+        unknown = {"_meta": {"io.modelcontextprotocol/protocolVersion": "1999-01-01"}}
+        await serving.request("server/discover", unknown, as_id=3, date=wire.MODERN)
+        assert (await serving.answer(3))["error"]["data"]["supported"] == [wire.MODERN, "2025-03-26"]
 
 
 @both_eras

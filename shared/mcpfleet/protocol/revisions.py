@@ -124,7 +124,7 @@ ASSUMED: Final = _2025_03_26
 """What a legacy request means whose revision neither a header nor its session tells."""
 
 ALL_DATES: Final = tuple(revision.date for revision in reversed(REVISIONS))
-"""Every date, newest first: what `server/discover` lists and what a refused version is told."""
+"""Every date, newest first."""
 MODERN_DATES: Final = tuple(revision.date for revision in reversed(REVISIONS) if revision.era is Era.MODERN)
 LEGACY_DATES: Final = tuple(revision.date for revision in reversed(REVISIONS) if revision.era is Era.LEGACY)
 
@@ -134,6 +134,12 @@ _BY_DATE: Final = {revision.date: revision for revision in REVISIONS}
 def find(date: str) -> Revision | None:
     """The revision of exactly this date, if it is spoken here."""
     return _BY_DATE.get(date)
+
+
+def spoken(pin: Revision | None = None) -> tuple[str, ...]:
+    """What `server/discover` lists and a refused version is told, newest first; of the legacy ones only the pinned, if
+    one is."""
+    return ALL_DATES if pin is None else (*MODERN_DATES, pin.date)
 
 
 def negotiate(requested: str, pin: Revision | None = None) -> Revision:

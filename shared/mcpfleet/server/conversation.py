@@ -74,7 +74,7 @@ class Conversation:
         if isinstance(message, Notification) and self._cancels(message):
             asked = ModernNotification(LATEST, message)  # what is left to do is to let hooks know
         else:
-            asked = classify_line(message, self._session)
+            asked = classify_line(message, self._session, self._engine.pin)
         match asked:
             case Rejected():
                 await self.refuse(asked)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcpfleet.errors import ProtocolError, ToolError
 from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, Request
-from mcpfleet.protocol.revisions import Era
+from mcpfleet.protocol.revisions import Era, Revision
 from mcpfleet.server.around import Around
 from mcpfleet.server.boundary import CALL_TOOL, StoreAway
 from mcpfleet.server.callee import InputRequired
@@ -57,6 +57,7 @@ class Dispatcher:
         threads: Threads,
         *,
         page_size: int | None = None,
+        pin: Revision | None = None,
         switches: Switches | None = None,
         around: Around | None = None,
         elsewhere: Elsewhere = nowhere,
@@ -66,6 +67,7 @@ class Dispatcher:
         self._threads = threads
         self._around = around or Around(server, threads)
         self._switches = switches
+        self._pin = pin
         self._desk = desk = Desk(server, threads, self.perform, page_size, switches, elsewhere)
         self._custom = Custom(desk)
         self._places: dict[tuple[str, str], Places] = {}
@@ -163,7 +165,7 @@ class Dispatcher:
         return Success({})
 
     async def _discover(self, _params: Mapping[str, Any], _context: Context) -> Success:
-        return Success(self._server.discovery(), self._server.cache_hint("server/discover"))
+        return Success(self._server.discovery(self._pin), self._server.cache_hint("server/discover"))
 
     def _offers(self, method: str) -> bool:
         feature = FEATURES.get(method)

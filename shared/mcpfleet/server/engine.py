@@ -28,6 +28,7 @@ from mcpfleet.protocol.inbound import (
     StatelessPost,
 )
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode_failure
+from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.call import Means
@@ -133,6 +134,11 @@ class Engine:
             backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
         )
         self._drained_at: float | None = None
+
+    @property
+    def pin(self) -> Revision | None:
+        """The only revision that handshakes agree on, if there is one."""
+        return self._policy.handshake
 
     @property
     def draining(self) -> bool:
@@ -249,6 +255,7 @@ class Engine:
             server,
             self._threads,
             page_size=self._policy.page_size,
+            pin=self.pin,
             switches=switches,
             around=self._around if server is self.server else self._around.inside(server),
             elsewhere=self._versions.elsewhere if server is self.server else nowhere,

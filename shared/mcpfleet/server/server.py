@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, Unpack, overload
 from mcpfleet.errors import RegistrationError
 from mcpfleet.protocol.messages.content import Icon
 from mcpfleet.protocol.messages.lifecycle import DiscoverResult, Implementation, InitializeResult
-from mcpfleet.protocol.revisions import ALL_DATES, Revision
+from mcpfleet.protocol.revisions import Revision, spoken
 from mcpfleet.protocol.wire import CACHEABLE, CacheHint
 from mcpfleet.server import skillfolder
 from mcpfleet.server.capabilities import Extensions, capabilities, checked_extensions
@@ -386,10 +386,10 @@ class Server:
         self.roots_hook = hook
         return hook
 
-    def discovery(self) -> DiscoverResult:
-        """What `server/discover` answers (MCP: server/discover)."""
+    def discovery(self, pin: Revision | None = None) -> DiscoverResult:
+        """What `server/discover` answers where this legacy revision is pinned, if one is (MCP: server/discover)."""
         return DiscoverResult(
-            supported_versions=ALL_DATES,
+            supported_versions=spoken(pin),
             capabilities=capabilities(self.registry, self._extensions),
             instructions=self.instructions,
         )

@@ -21,6 +21,8 @@ class Limits(Struct, frozen=True):
     """Requests are answered with one JSON object, whatever else the client would take."""
     stateless: bool = False
     """There are no sessions: legacy requests stand alone too."""
+    pin: Revision | None = None
+    """The only revision that handshakes agree on, if there is one."""
     assumed: Revision = ASSUMED
     """What they mean that name no revision."""
 

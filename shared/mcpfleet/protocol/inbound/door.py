@@ -47,9 +47,9 @@ def _post(headers: Headers, body: bytes, limits: Limits) -> Accepted | Rejected:
     named = revisions.find(given) if given is not None else None
     claims = isinstance(message, Request | Notification) and claimed_version(message) is not None
     if claims or _is_modern(named):
-        return classify_modern(message, headers, accepts)
+        return classify_modern(message, headers, accepts, limits.pin)
     if given is not None and named is None:
-        return unsupported_version(given, message.id if isinstance(message, Request) else None)
+        return unsupported_version(given, message.id if isinstance(message, Request) else None, limits.pin)
     return classify_post(message, named, headers, accepts, limits)
 
 
@@ -59,7 +59,7 @@ def _is_stream(message: Message | Batch) -> bool:
 
 
 def _get(headers: Headers, limits: Limits) -> Accepted | Rejected:
-    named = _named_legacy(headers)
+    named = _named_legacy(headers, limits)
     if isinstance(named, Rejected):
         return named
     if EVENT_STREAM not in acceptable(headers.all(ACCEPT)):
@@ -68,11 +68,11 @@ def _get(headers: Headers, limits: Limits) -> Accepted | Rejected:
 
 
 def _delete(headers: Headers, limits: Limits) -> Accepted | Rejected:
-    named = _named_legacy(headers)
+    named = _named_legacy(headers, limits)
     return named if isinstance(named, Rejected) else classify_end(named, headers, limits)
 
 
-def _named_legacy(headers: Headers) -> Revision | Rejected | None:
+def _named_legacy(headers: Headers, limits: Limits) -> Revision | Rejected | None:
     """The revision in the header of a request that only the legacy era has."""
     refusal = _check_version(headers)
     if refusal is not None:
@@ -82,7 +82,7 @@ def _named_legacy(headers: Headers) -> Revision | Rejected | None:
         return None
     named = revisions.find(given)
     if named is None:
-        return unsupported_version(given)
+        return unsupported_version(given, pin=limits.pin)
     return _not_allowed("POST") if _is_modern(named) else named
 
 

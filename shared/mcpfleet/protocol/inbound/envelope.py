@@ -21,12 +21,14 @@ def claimed_version(message: Request | Notification) -> Any:
     return meta.get(PROTOCOL_VERSION) if type(meta) is dict else None
 
 
-def read_envelope(request: Request, *, accepts: frozenset[str] = OFFERED) -> ModernRequest | Rejected:
+def read_envelope(
+    request: Request, *, accepts: frozenset[str] = OFFERED, pin: Revision | None = None
+) -> ModernRequest | Rejected:
     """A request with its sender; this is all that a transport without headers has to check."""
     refusal = check_required(request)
     if refusal is not None:
         return refusal
-    revision = supported(request.params["_meta"][PROTOCOL_VERSION], request.id)
+    revision = supported(request.params["_meta"][PROTOCOL_VERSION], request.id, pin)
     return revision if isinstance(revision, Rejected) else open_envelope(request, revision, accepts)
 
 
@@ -42,10 +44,12 @@ def check_required(request: Request) -> Rejected | None:
     return None
 
 
-def supported(version: str, request_id: RequestId | None) -> Revision | Rejected:
+def supported(version: str, request_id: RequestId | None, pin: Revision | None = None) -> Revision | Rejected:
     """The rung of the version: one that is spoken here in the modern way."""
     revision = revisions.find(version)
-    return revision if revision is not None and revision.era is Era.MODERN else unsupported_version(version, request_id)
+    if revision is not None and revision.era is Era.MODERN:
+        return revision
+    return unsupported_version(version, request_id, pin)
 
 
 def open_envelope(request: Request, revision: Revision, accepts: frozenset[str]) -> ModernRequest | Rejected:

@@ -13,14 +13,14 @@ from mcpfleet.protocol.revisions import LATEST, Revision
 
 
 def classify_line(
-    message: Request | Notification | Reply | Failure | Batch, session_id: str | None
+    message: Request | Notification | Reply | Failure | Batch, session_id: str | None, pin: Revision | None = None
 ) -> ModernRequest | ModernNotification | EarlyPing | Initialize | LegacyPost | Rejected | None:
     """Sort one message of a connection, whose handshake gave it `session_id` if it had one; never raises.
 
     None: there is nothing to serve, and nobody to tell.
     """
     if isinstance(message, Request):
-        own = _request(message, session_id)
+        own = _request(message, session_id, pin)
     elif isinstance(message, Batch):
         own = _batch(message, session_id)
     elif isinstance(message, Notification) and (session_id is None or claimed_version(message) is not None):
@@ -32,10 +32,12 @@ def classify_line(
     return LegacyPost(session_id, None, message)
 
 
-def _request(request: Request, session_id: str | None) -> ModernRequest | EarlyPing | Initialize | Rejected | None:
+def _request(
+    request: Request, session_id: str | None, pin: Revision | None
+) -> ModernRequest | EarlyPing | Initialize | Rejected | None:
     """None: it belongs to the session."""
     if claimed_version(request) is not None:
-        return read_envelope(request)
+        return read_envelope(request, pin=pin)
     if request.method == INITIALIZE:
         return read_handshake(request)
     if session_id is not None:

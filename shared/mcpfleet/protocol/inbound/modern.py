@@ -8,22 +8,28 @@ from mcpfleet.protocol.inbound.envelope import check_required, claimed_version, 
 from mcpfleet.protocol.inbound.rejected import Rejected, header_mismatch, invalid_params, invalid_request
 from mcpfleet.protocol.jsonrpc import Batch, Failure, Notification, Reply, Request, RequestId
 from mcpfleet.protocol.meta import PROTOCOL_VERSION
+from mcpfleet.protocol.revisions import Revision
 
 
 def classify_modern(
-    message: Request | Notification | Reply | Failure | Batch, headers: Headers, accepts: frozenset[str]
+    message: Request | Notification | Reply | Failure | Batch,
+    headers: Headers,
+    accepts: frozenset[str],
+    pin: Revision | None,
 ) -> ModernRequest | ModernNotification | Rejected:
     """Sort one body; only requests and notifications are sent in this era."""
     if isinstance(message, Request):
-        return _request(message, headers, accepts)
+        return _request(message, headers, accepts, pin)
     if isinstance(message, Notification):
-        return _notification(message, headers)
+        return _notification(message, headers, pin)
     if isinstance(message, Batch):
         return invalid_request("batch", "this protocol version has no batches")
     return invalid_request("response", "a client sends no responses in this protocol version")
 
 
-def _request(request: Request, headers: Headers, accepts: frozenset[str]) -> ModernRequest | Rejected:
+def _request(
+    request: Request, headers: Headers, accepts: frozenset[str], pin: Revision | None
+) -> ModernRequest | Rejected:
     refusal = check_required(request)
     if refusal is not None:
         return refusal
@@ -31,7 +37,7 @@ def _request(request: Request, headers: Headers, accepts: frozenset[str]) -> Mod
     refusal = _check_version(version, headers, request.id)
     if refusal is not None:
         return refusal
-    revision = supported(version, request.id)
+    revision = supported(version, request.id, pin)
     if isinstance(revision, Rejected):
         return revision
     refusal = _check_method(request, headers) or _check_name(request, headers)
@@ -73,7 +79,7 @@ def _check_name(request: Request, headers: Headers) -> Rejected | None:
     return None
 
 
-def _notification(notification: Notification, headers: Headers) -> ModernNotification | Rejected:
+def _notification(notification: Notification, headers: Headers, pin: Revision | None) -> ModernNotification | Rejected:
     """The revision defines no header rules for notifications: what is given must agree, what is missing may."""
     claimed, given = claimed_version(notification), headers.get(MCP_PROTOCOL_VERSION)
     version: Any = given if claimed is None else claimed
@@ -83,5 +89,5 @@ def _notification(notification: Notification, headers: Headers) -> ModernNotific
         return header_mismatch(f"{MCP_PROTOCOL_VERSION} does not match _meta")
     if headers.disagree(MCP_METHOD) or headers.get(MCP_METHOD) not in (None, notification.method):
         return header_mismatch(f"{MCP_METHOD} does not match the body")
-    revision = supported(version, None)
+    revision = supported(version, None, pin)
     return revision if isinstance(revision, Rejected) else ModernNotification(revision, notification)

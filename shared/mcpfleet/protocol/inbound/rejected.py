@@ -19,7 +19,7 @@ from mcpfleet.protocol.jsonrpc import (
     RequestId,
     encode_failure,
 )
-from mcpfleet.protocol.revisions import Era
+from mcpfleet.protocol.revisions import Era, Revision
 
 HTTP_STATUS: Final[Mapping[int, int]] = MappingProxyType(
     {
@@ -76,9 +76,9 @@ def header_mismatch(message: str, request_id: RequestId | None = None) -> Reject
     return Rejected(400, HEADER_MISMATCH, f"Header mismatch: {message}", id=request_id)
 
 
-def unsupported_version(requested: str, request_id: RequestId | None = None) -> Rejected:
+def unsupported_version(requested: str, request_id: RequestId | None = None, pin: Revision | None = None) -> Rejected:
     """A version that is not spoken here, or not in this way: a legacy version has no per-request form, so it is not
     offered again to who asked for it so."""
-    supported = revisions.ALL_DATES if revisions.find(requested) is None else revisions.MODERN_DATES
+    supported = revisions.spoken(pin) if revisions.find(requested) is None else revisions.MODERN_DATES
     data = {"supported": list(supported), "requested": requested}
     return Rejected(400, UNSUPPORTED_VERSION, "Unsupported protocol version", data, request_id)

@@ -9,6 +9,7 @@ pytest_plugins = [
     "tests.redis_server",
     "tests.redis_cluster",
     "tests.redis_sentinel",
+    "tests.redis_tls",
     "tests.fleets",
     "tests.wall_clock",
 ]

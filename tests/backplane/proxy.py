@@ -13,13 +13,23 @@ class Proxy:
         address = urlsplit(upstream)
         self._upstream = (address.hostname, address.port)
         self._writers: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self._lie: bytes | None = None
         self._commands: asyncio.StreamWriter | None = None
+        self._subscribed: set[asyncio.StreamWriter] = set()
+        self._deaf: set[asyncio.StreamWriter] = set()
+        self.deafens_every_subscriber = False
+        """Whether whoever subscribes is deaf from the start."""
         self._open = asyncio.Event()
         self._open.set()
         self.forwarded = asyncio.Event()
         """Set when bytes of a client have reached the server."""
         self.port = 0
+
+    @property
+    def deaf(self) -> int:
+        """How many of the connections that nothing gets through to any more are still open."""
+        return len(self._deaf & self._writers)
 
     @property
     def url(self) -> str:
@@ -31,6 +41,14 @@ class Proxy:
         for writer in self._writers:
             writer.transport.abort()
 
+    async def end(self) -> None:
+        """Cut every connection, also those that are just being made, and return when all have ended."""
+        self.release_replies()
+        while self._serving:
+            self.cut()
+            await asyncio.wait(self._serving, timeout=0.05)
+        await asyncio.sleep(0)  # the sockets are closed in the next turn
+
     def hold_replies(self) -> None:
         """Let nothing more reach the clients, while what they send still arrives."""
         self._open.clear()
@@ -39,11 +57,19 @@ class Proxy:
         """Let through what was held."""
         self._open.set()
 
+    def deafen(self) -> None:
+        """Let nothing more through to those who have subscribed by now; their connections stay open."""
+        self._deaf |= self._subscribed
+
     def lie(self, reply: bytes) -> None:
         """Give this to the connection for commands instead of its next reply."""
         self._lie = reply
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         try:
             upstream_reader, upstream_writer = await asyncio.open_connection(*self._upstream)
         except OSError:
@@ -63,6 +89,10 @@ class Proxy:
             while chunk := await reader.read(65536):
                 if b":commands\r\n" in chunk:  # the name that the connection for commands gives itself
                     self._commands = client
+                if b"SUBSCRIBE" in chunk:
+                    self._subscribed.add(client)
+                    if self.deafens_every_subscriber:
+                        self.deafen()
                 writer.write(chunk)
                 self.forwarded.set()
         writer.transport.abort()
@@ -73,20 +103,20 @@ class Proxy:
                 await self._open.wait()
                 if self._lie is not None and writer is self._commands:
                     chunk, self._lie = self._lie, None
-                writer.write(chunk)
+                if writer not in self._deaf:
+                    writer.write(chunk)
         writer.transport.abort()
 
 
 @asynccontextmanager
-async def proxy(upstream: str) -> AsyncIterator[Proxy]:
-    """A proxy in front of the server at a URL."""
+async def proxy(upstream: str, port: int = 0) -> AsyncIterator[Proxy]:
+    """A proxy in front of the server at a URL, on any port or a given one."""
     wire = Proxy(upstream)
-    server = await asyncio.start_server(wire._serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(wire._serve, "127.0.0.1", port)
     wire.port = server.sockets[0].getsockname()[1]
     try:
         yield wire
     finally:
         server.close()
-        wire.release_replies()
-        wire.cut()
+        await wire.end()
         await server.wait_closed()

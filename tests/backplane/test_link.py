@@ -2,13 +2,9 @@
 
 import asyncio
 import random
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +15,8 @@ from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.errors import BackplaneError, InDoubt, LogMoved, SettingsError, Unavailable
 from tests.backplane.conftest import answered, only_node
 from tests.backplane.proxy import Proxy, proxy
-from tests.redis_server import RedisServer, SharedRedis
+from tests.redis_server import RedisServer, SharedRedis, free_port
+from tests.redis_tls import TlsRedis
 
 PATIENCE = 20.0
 
@@ -402,41 +399,10 @@ async def test_a_unix_socket_is_used(
         assert client.get("test:1:{s}:a") == b"x"
 
 
-def free_port() -> int:
-    """A TCP port that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@pytest.fixture
-def tls_files(tmp_path: Path) -> tuple[str, str]:
-    """A key and a certificate for 127.0.0.1 that nobody trusts."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate with")
-    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
-    subject = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2")
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, *subject]
-    subprocess.run(command, check=True, capture_output=True)
-    return key, certificate
-
-
-async def test_a_tls_server_is_used_if_its_certificate_is_trusted(
-    launch_redis: Callable[..., RedisServer], tls_files: tuple[str, str]
-) -> None:
-    key, certificate = tls_files
-    port = free_port()
-    files = ("--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", certificate)
-    try:
-        launch_redis("--tls-port", str(port), *files, "--tls-auth-clients", "no")
-    except RuntimeError:
-        pytest.skip("this server was built without TLS")
-    url = f"rediss://127.0.0.1:{port}/0"
-    async with RedisBackplane.at(f"{url}?ssl_ca_certs={certificate}", namespace="test") as trusting:
+async def test_a_tls_server_is_used_if_its_certificate_is_trusted(tls_redis: TlsRedis) -> None:
+    async with RedisBackplane.at(tls_redis.url(), namespace="test") as trusting:
         assert await trusting.put("s/a", b"x" * 100_000, ttl=60)
         assert await trusting.get("s/a") == b"x" * 100_000
-    async with RedisBackplane.at(url, namespace="test") as doubting:
+    async with RedisBackplane.at(tls_redis.url(trusted=False), namespace="test") as doubting:
         with pytest.raises(Unavailable, match="certificate"):
             await doubting.get("s/a")

@@ -1,8 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,6 +14,7 @@ from mcpfleet.backplane.pulse import FLEET, Beat, Pulse
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.errors import Unavailable
 from tests.backplane.conftest import Pair, all_rung
+from tests.backplane.proxy import proxy
 from tests.clock import Clock
 from tests.redis_server import SharedRedis
 
@@ -269,76 +268,14 @@ async def test_a_running_pulse_beats_and_listens_by_itself(fleet: Fleet) -> None
     assert pulse.members == [fleet.a.beat()]
 
 
-class Wire:
-    """What lies between a process and its Redis: it can swallow all that comes back on connections that subscribed."""
-
-    def __init__(self, upstream: str) -> None:
-        address = urlsplit(upstream)
-        self._upstream = (address.hostname, address.port)
-        self._subscribed: set[asyncio.StreamWriter] = set()
-        self._swallowed: set[asyncio.StreamWriter] = set()
-        self._serving: set[asyncio.Task[None]] = set()
-        self.swallows_every_subscription = False
-
-    def swallow(self) -> None:
-        """Let nothing more through to those who have subscribed by now; their connections stay open."""
-        self._swallowed |= self._subscribed
-
-    async def emptied(self) -> None:
-        """Return when every connection has ended, as it does soon after its client has gone."""
-        async with asyncio.timeout(SOON):
-            while self._serving:
-                await asyncio.wait(self._serving)
-                await asyncio.sleep(0)  # the sockets are closed in the next turn
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
-        upstream_reader, upstream_writer = await asyncio.open_connection(*self._upstream)
-        async with asyncio.TaskGroup() as ways:
-            ways.create_task(self._forward(reader, writer, upstream_writer))
-            ways.create_task(self._return(upstream_reader, writer))
-
-    async def _forward(
-        self, reader: asyncio.StreamReader, client: asyncio.StreamWriter, upstream: asyncio.StreamWriter
-    ) -> None:
-        with suppress(OSError):
-            while chunk := await reader.read(65536):
-                if b"SUBSCRIBE" in chunk:
-                    self._subscribed.add(client)
-                    if self.swallows_every_subscription:
-                        self.swallow()
-                upstream.write(chunk)
-        upstream.transport.abort()
-
-    async def _return(self, upstream: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while chunk := await upstream.read(65536):
-                if client not in self._swallowed:
-                    client.write(chunk)
-        client.transport.abort()
-
-
-@asynccontextmanager
-async def behind(wire: Wire) -> AsyncIterator[str]:
-    """The URL of the Redis at the far end of the wire."""
-    server = await asyncio.start_server(wire.serve, "127.0.0.1", 0)
-    async with server:
-        yield f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
-        await wire.emptied()
-
-
 async def test_bells_that_vanish_on_an_open_connection_are_missed_and_heard_again(
     redis_server: SharedRedis, namespace: str
 ) -> None:
-    wire = Wire(redis_server.url)
-    async with behind(wire) as url, RedisBackplane.at(url, namespace=namespace) as view:
+    async with proxy(redis_server.url) as wire, RedisBackplane.at(wire.url, namespace=namespace) as view:
         pulse = _quick_pulse(view)
         async with asyncio.timeout(SOON), background(pulse.run()), view.watch("any/log", poll=60) as bell:
             await bell.rung()  # by the first subscription
-            wire.swallow()
+            wire.deafen()
             await bell.rung()  # by the next one
             await _until(lambda: pulse.fresh)
             assert pulse.healthy
@@ -347,15 +284,14 @@ async def test_bells_that_vanish_on_an_open_connection_are_missed_and_heard_agai
 async def test_a_process_that_no_reconnect_cures_is_unhealthy_until_it_hears(
     redis_server: SharedRedis, namespace: str
 ) -> None:
-    wire = Wire(redis_server.url)
-    async with behind(wire) as url, RedisBackplane.at(url, namespace=namespace) as view:
+    async with proxy(redis_server.url) as wire, RedisBackplane.at(wire.url, namespace=namespace) as view:
         pulse = _quick_pulse(view)
         async with asyncio.timeout(SOON), background(pulse.run()):
             await _until(lambda: pulse.fresh)
-            wire.swallow()
-            wire.swallows_every_subscription = True
+            wire.deafen()
+            wire.deafens_every_subscriber = True
             await _until(lambda: not pulse.healthy)
-            wire.swallows_every_subscription = False
+            wire.deafens_every_subscriber = False
             await _until(lambda: pulse.healthy)
 
 

@@ -5,11 +5,12 @@ import time
 from typing import Final
 
 from mcpfleet.backplane.pulse import DEAF_AFTER, PERIOD_SECONDS
+from tests.answer import Json
 from tests.backplane.proxy import proxy
 from tests.fleet.outages import health, until_healthy
 from tests.fleets import Launch
 from tests.redis_server import RedisServer, free_port
-from tests.wire import LATEST_HANDSHAKE, Client, Json, connected
+from tests.wire import LATEST_HANDSHAKE, Client, connected
 
 SERVER: Final = "tests.servers.inquisitive:server"
 POLL_SECONDS: Final = 5.0 + 2.5

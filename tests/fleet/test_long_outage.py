@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from tests.answer import Json
 from tests.fleet.changes import announcing
 from tests.fleet.outages import REFUSE_SECONDS, assert_refused, health, recovered, until_healthy, within
 from tests.fleets import Fleet, Launch
 from tests.redis_server import RedisServer
-from tests.wire import LATEST_HANDSHAKE, MODERN, Client, Json, Stream, connected
+from tests.wire import LATEST_HANDSHAKE, MODERN, Client, Stream, connected
 
 AWAY_SECONDS: Final = 60.0
 AFTER_SECONDS: Final = 30.0

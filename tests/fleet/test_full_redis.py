@@ -21,7 +21,7 @@ def full(redis: RedisServer) -> Iterator[None]:
 async def test_while_redis_is_full_running_sessions_go_on_and_new_ones_are_told_to_wait(
     launch_fleet: Launch, own_redis: RedisServer
 ) -> None:
-    """RFC 9110, section 15.6.4; a call says later what it could not say, and what was said is replayed later."""
+    """RFC 9110, section 15.6.4; a call says later what it could not say, and what was said before is replayed."""
     fleet = launch_fleet(2, redis_url=own_redis.url)
     async with (
         connected(fleet.url, LATEST_HANDSHAKE) as legacy,
@@ -39,13 +39,16 @@ async def test_while_redis_is_full_running_sessions_go_on_and_new_ones_are_told_
                     assert (await legacy.call("slow", seconds=0.5, tag="long", pin=process)).text == "long"
                     assert (await legacy.call("count", n=3, token="t", pin=process)).text == "3"
                     assert (await modern.call("echo", x="modern", pin=process)).text == "modern"
-                    for needing in (legacy.resume(place, pin=process), newcomer.initialize(pin=process)):
+                    replayed = await legacy.resume(place, pin=process)
+                    assert replayed.messages == said.messages
+                    for needing in (newcomer.initialize(pin=process), legacy.cancel("said", pin=process)):
                         assert_refused(await within(REFUSE_SECONDS, needing))
+                    async with legacy.listening(pin=process) as standalone:
+                        assert_refused(await standalone.answer())
                 assert {status for _, status in await health(fleet)} == {200}
             answer = await saying.answer()
         assert [each["params"]["data"]["count"] for each in answer.notifications] == [*range(1, 51)]
         assert answer.text == "50"
-        assert (await legacy.resume(place)).messages == said.messages
         await until(newcomer.initialize, 200)
         assert (await newcomer.call("count", n=3, token="t")).text == "3"
         await until_healthy(fleet)

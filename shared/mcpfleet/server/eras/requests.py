@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from mcpfleet.backplane.base import Position
-from mcpfleet.errors import Unavailable
+from mcpfleet.errors import InDoubt, Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import refuse_meta
@@ -118,7 +118,7 @@ class Requests:
             if record is None:
                 return refused("stream_expired", "The stream of this Last-Event-ID is no longer kept")
             request_id = record.request_id
-        entered = await self._signals.send(session, Resumed(exchange.id))
+        entered = await self._take_over(session, exchange)
         await _begin(session, CallPlace(exchange.id, place.position, request_id), peer)
         delivering = deliver(self._process, exchange, request_id, place.position, peer)
         if await unless(self._left(session, exchange, entered), delivering, peer):
@@ -156,6 +156,19 @@ class Requests:
             return None
         # The store lost the stream, but the client is still here, and so may be the result.
         return Answer(200, call.body or not_replayable(request_id))
+
+    async def _take_over(self, session: Session, exchange: Exchange) -> Position:
+        """Tell an earlier connection of the stream that it is over; return where that was said.
+
+        A store that is full takes no word of it and can still be read: then the earlier one may go on beside this.
+        """
+        try:
+            return await self._signals.send(session, Resumed(exchange.id))
+        except InDoubt:
+            raise
+        except Unavailable:
+            await find(self._process.backplane, exchange)  # raises too if the store is away
+            return session.position
 
     async def _left(self, session: Session, exchange: Exchange, after: Position) -> bytes:
         """Return when yet another connection takes the stream up, or may, or the session ends; and what to say then."""

@@ -78,6 +78,24 @@ async def test_a_call_in_flight_delivers_all_that_it_said_meanwhile(
             assert answer.text == "30"
 
 
+async def test_a_result_that_was_held_for_as_long_as_may_be_is_lost_and_its_call_says_so(
+    launch_fleet: Launch, own_redis: RedisServer
+) -> None:
+    """JSON-RPC 2.0, "Response object": every call ends, with an error if nobody knows its result any more."""
+    fleet = launch_fleet(2, redis_url=own_redis.url, HOLD_SECONDS="1", LEASE_SECONDS="1")
+    async with connected(fleet.url, LATEST_HANDSHAKE) as client:
+        async with client.calling("slow", as_id="late", pin=0, seconds=0.5, tag="too late") as stream:
+            assert await stream.event() is not None
+            own_redis.kill()
+            back = time.monotonic() + AWAY_SECONDS
+            while time.monotonic() < back:
+                assert_refused(await within(REFUSE_SECONDS, client.call("echo", x="meanwhile")))
+            own_redis.start()
+            lost = await stream.answer()
+        assert (lost.reply["id"], lost.error["data"]) == ("late", {"reason": "outcome_unknown"})
+        assert (await client.resume(stream.last_event_id, pin=1)).messages == lost.messages
+
+
 async def test_a_redis_that_does_not_answer_is_away_too(launch_fleet: Launch, own_redis: RedisServer) -> None:
     """A frozen server accepts connections and says nothing; no request may wait for it longer than for a dead one."""
     fleet = launch_fleet(2, redis_url=own_redis.url)

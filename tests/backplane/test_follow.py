@@ -9,7 +9,7 @@ from mcpfleet.backplane.faults import Doubtful, Fate, interleavings, shuffles
 from mcpfleet.backplane.follow import PAGE, follow
 from mcpfleet.backplane.intercepted import Intercepted
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
-from mcpfleet.errors import LogGap
+from mcpfleet.errors import LogGap, Unavailable
 from tests.backplane.conftest import Pair
 from tests.server.world import Link, eventually
 
@@ -124,12 +124,13 @@ async def test_following_an_expired_log_is_a_gap(pair: Pair) -> None:
         await told_of_a_gap(entries)
 
 
-async def test_the_end_of_an_outage_is_told_once(pair: Pair) -> None:
-    link, returned = Link(), asyncio.Event()
+async def test_an_outage_is_told_with_each_command_and_its_end_once(pair: Pair) -> None:
+    link, returned, failed = Link(), asyncio.Event(), list[int]()
     start = await pair.here.open(LOG, ttl=60)
     link.away = True
     view = Intercepted(pair.here, link)
-    async with aclosing(follow(view, LOG, start, ttl=60, poll=60, on_return=returned.set)) as entries:
+    following = follow(view, LOG, start, ttl=60, poll=60, on_outage=lambda: failed.append(1), on_return=returned.set)
+    async with aclosing(following) as entries:
         async with asyncio.TaskGroup() as group:
             first = group.create_task(in_time(entries))
             await eventually(lambda: len(link.verbs) > 1)
@@ -138,10 +139,51 @@ async def test_the_end_of_an_outage_is_told_once(pair: Pair) -> None:
             await write(pair.there, 0)
         assert first.result().data == b"0"
         assert returned.is_set()
+        assert len(failed) >= 2
+        failed.clear()
         returned.clear()
         await write(pair.there, 1)
         await in_time(entries)
         assert not returned.is_set()
+        assert not failed
+
+
+async def test_silence_is_told_with_where_it_began_and_may_be_ended_at_once(pair: Pair) -> None:
+    start = await pair.here.open(LOG, ttl=60)
+    await write(pair.here, 0)
+    silent: list[Position] = []
+
+    async def break_silence(after: Position) -> bool:
+        silent.append(after)
+        if len(silent) == 2:
+            await pair.there.append(LOG, b"1", ttl=60, keep=9, expect=after)
+        return len(silent) == 2
+
+    following = follow(pair.here, LOG, start, ttl=60, poll=0.01, on_silence=break_silence)
+    async with aclosing(following) as entries:
+        first = await in_time(entries)
+        assert silent == []
+        assert (await in_time(entries)).data == b"1"
+    assert silent == [first.position] * 2
+
+
+async def test_what_fails_in_a_silence_is_an_outage_too(pair: Pair) -> None:
+    start = await pair.here.open(LOG, ttl=60)
+    tried, told = list[int](), list[int]()
+
+    async def fail_once(_after: Position) -> bool:
+        tried.append(1)
+        if len(tried) == 1:
+            raise Unavailable("away")
+        await write(pair.there, 0)
+        return True
+
+    following = follow(
+        pair.here, LOG, start, ttl=60, poll=0.01, on_silence=fail_once, on_return=lambda: told.append(len(tried))
+    )
+    async with aclosing(following) as entries:
+        assert (await in_time(entries)).data == b"0"
+    assert told == [2]
 
 
 async def in_time(entries: AsyncIterator[Entry]) -> Entry:

@@ -8,12 +8,13 @@ comes later is refused: a call has one end, however the two interleave.
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final, NamedTuple, TypeVar
 
 from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.backplane.base import Backplane, Position, mint, sized
 from mcpfleet.backplane.doubt import settled
+from mcpfleet.backplane.follow import follow
 from mcpfleet.backplane.leases import Keeper, Lease
 from mcpfleet.backplane.stored import pack, unpack
 from mcpfleet.errors import BackplaneError, CannotAsk, LogGone, LogMoved, McpFleetError, Unavailable
@@ -246,27 +247,28 @@ async def read_call(
     A dead runner's call is ended here, with what `failure` makes of its request id. `LogGap`: the rest cannot be
     replayed.
     """
-    at, quiet, backoff = after, False, Backoff()
-    async with backplane.watch(exchange.log, poll=keeper.period) as bell:
-        while True:
-            try:
-                entries = await backplane.read(exchange.log, after=at, ttl=retention.ttl)
-                if quiet and not entries and await keeper.dead(exchange.alive):
-                    await _end(backplane, exchange, at, retention, failure)
-                    continue
-            except Unavailable:
-                keeper.contact.lost()
-                await asyncio.sleep(backoff.pause())
-                continue
-            backoff.reset()
-            for entry in entries:
-                at, piece = entry.position, unpack(Piece, entry.data)
-                yield Delivery(at, piece.body, piece.last)
-                if piece.last:
-                    return
-            quiet = not entries
-            if quiet:
-                await bell.rung()
+
+    async def end_if_dead(at: Position) -> bool:
+        if not await keeper.dead(exchange.alive):
+            return False
+        await _end(backplane, exchange, at, retention, failure)
+        return True
+
+    entries = follow(
+        backplane,
+        exchange.log,
+        after,
+        ttl=retention.ttl,
+        poll=keeper.period,
+        on_outage=keeper.contact.lost,
+        on_silence=end_if_dead,
+    )
+    async with aclosing(entries):
+        async for entry in entries:
+            piece = unpack(Piece, entry.data)
+            yield Delivery(entry.position, piece.body, piece.last)
+            if piece.last:
+                return
 
 
 async def _end(

@@ -39,12 +39,17 @@ async def await_holdings(fleet: Fleet, before: list[Holdings]) -> None:
 
 def memory(fleet: Fleet, process: int) -> int:
     """How many bytes of memory the process has now."""
-    return _status(fleet, process, "VmRSS")
+    return _status(fleet, process, "VmRSS") * 1024
 
 
 def peak_memory(fleet: Fleet, process: int) -> int:
     """How many bytes of memory the process has had at most."""
-    return _status(fleet, process, "VmHWM")
+    return _status(fleet, process, "VmHWM") * 1024
+
+
+def threads(fleet: Fleet, process: int) -> int:
+    """How many threads the process has now."""
+    return _status(fleet, process, "Threads")
 
 
 def _descriptors(fleet: Fleet, process: int) -> int:
@@ -53,6 +58,6 @@ def _descriptors(fleet: Fleet, process: int) -> int:
 
 def _status(fleet: Fleet, process: int, name: str) -> int:
     status = Path(f"/proc/{fleet.processes[process].pid}/status").read_text()
-    found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+    found = re.search(rf"^{name}:\s+(\d+)", status, re.MULTILINE)
     assert found, status
-    return int(found[1]) * 1024
+    return int(found[1])

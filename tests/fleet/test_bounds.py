@@ -12,9 +12,9 @@ import pytest
 from mcpfleet.server.places import WAITING
 from mcpfleet.server.threads import LIMIT
 from tests.fleet.churn import come_and_go, connection
-from tests.fleet.holdings import MIB, await_holdings, holdings, memory, peak_memory
+from tests.fleet.holdings import MIB, await_holdings, holdings, memory, peak_memory, threads
 from tests.fleets import Launch
-from tests.wire import LATEST_HANDSHAKE, MODERN, Client, Stream, connected
+from tests.wire import DEADLINE, LATEST_HANDSHAKE, MODERN, Client, Stream, connected
 
 SESSIONS: Final = 10_000
 WARM_UP: Final = 1_000
@@ -49,6 +49,9 @@ async def test_fifty_blocking_tools_do_not_keep_a_process_from_saying_that_it_li
     took = []
     async with connected(fleet.url, MODERN) as client, connection(fleet.processes[0].url) as prober:
         calls = asyncio.gather(*(client.call("block", seconds=5, tag=f"{turn}") for turn in range(50)))
+        async with asyncio.timeout(DEADLINE):
+            while threads(fleet, 0) <= LIMIT:
+                assert (await prober.ask("GET", path="/livez"))[0] == 200
         for _ in range(PROBES):
             began = time.monotonic()
             assert (await prober.ask("GET", path="/livez"))[0] == 200
@@ -112,7 +115,7 @@ async def test_a_flood_of_listen_streams_is_refused_beyond_its_bound_and_leaves_
                 if stream.status == 200:
                     await enough.wait()
 
-        async with asyncio.timeout(20), asyncio.TaskGroup() as flood:
+        async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as flood:
             for number in range(4 * cap):
                 flood.create_task(listen(number))
             await enough.wait()

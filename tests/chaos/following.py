@@ -111,8 +111,9 @@ class Following:
         question = Question(self._call, step)
         self._stage.ledger.questions.append(question)
         self._call.said.append(Said(tag.partition("/")[0], tag, 1))
-        loot = self._stage.loot.setdefault(self._client.principal, Loot())
-        loot.session, loot.event, loot.question = self._client.id, self._place, message["id"]
+        if self._place:
+            loot = self._stage.loot.setdefault(self._client.principal, Loot())
+            loot.session, loot.event, loot.question = self._client.id, self._place, message["id"]
         values = [f"{tag} {number}" for number in range(self._random.choice([1, 1, 2]))]
         given = await asyncio.gather(*(self._give(message["id"], value) for value in values))
         question.given += given
@@ -129,8 +130,10 @@ class Following:
             status = await self._client.answered(request_id, answer)
             if status == 202:
                 return Given(value, Outcome.ACCEPTED, again)
-            if status in (400, 404):
+            if status == 400:
                 return Given(value, Outcome.UNKNOWN if doubtful else Outcome.REFUSED, again)
+            if status == 404:  # which is judged once, for the session
+                break
             doubtful = True
             await self._stage.pause(self._random)
         return Given(value, Outcome.UNKNOWN, again)

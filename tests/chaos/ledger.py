@@ -15,7 +15,7 @@ EVERYBODY: Final = "everybody"
 CYCLE: Final = 8
 """How many resources the events of one owner are about, in turn: so each notice tells which of the last it is about."""
 LINGERING_SECONDS: Final = 5.0
-"""For how long a fault of Redis may still be felt when it is back: connections are made anew, with pauses between."""
+"""How long it may take to reach Redis again, once it is back or one has thawed: there are pauses between attempts."""
 GAP: Final = "chaos:///gap"
 """A resource that every stream watches and no event is about: it is told only when all may have changed, and then
 before the others, since its name is the first."""
@@ -200,6 +200,10 @@ class Ledger:
     def broken(self, kinds: Collection[Kind], began: float, ended: float) -> bool:
         """Whether one of these faults could be felt between two times."""
         return any(each.kind in kinds and each.began <= ended and began <= _over(each) for each in self.breakages)
+
+    def store_away(self, began: float, ended: float) -> bool:
+        """Whether a process may not have reached Redis between two times: Redis was away, or the process frozen."""
+        return self.broken(OF_REDIS, began, ended) or self.broken({Kind.FREEZE}, began - LINGERING_SECONDS, ended)
 
     def emptied(self, since: float) -> Iterable[float]:
         """When Redis was emptied after this time."""

@@ -140,6 +140,14 @@ def test_a_cause_before_or_after_is_none(failure: str, kind: Kind, before: float
         assert sins(ledger) == expected
 
 
+def test_a_process_that_has_just_thawed_may_not_have_reached_redis_yet() -> None:
+    for failure, expected in (("store_unavailable", []), ("outcome_unknown", [Sin.LOST])):
+        ledger = Ledger()
+        ledger.calls.append(call(Response(failure=failure)))
+        ledger.breakages.append(Breakage(Kind.FREEZE, 0, 7.0, 8.0))
+        assert sins(ledger) == expected
+
+
 @pytest.mark.parametrize(
     ("end", "expected"),
     [

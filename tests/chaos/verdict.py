@@ -6,26 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tests.chaos.faults import OF_REDIS, Kind
+from tests.chaos.faults import Kind
 from tests.chaos.ledger import Call, End, Ledger, Outcome, Question, Response, Session
 from tests.chaos.notices import judge_notices
 from tests.chaos.sins import Finding, Sin
 
 CUTTING: Final = frozenset({Kind.KILL, Kind.FREEZE})
 """What cuts a connection off: a client takes one that is silent for too long for dead."""
-STORE_AWAY: Final = OF_REDIS | {Kind.FREEZE}
-"""What keeps a process from reaching Redis for a moment."""
 CAUSES: Final = {
     "outcome_unknown": CUTTING,
     "server_stopped": frozenset({Kind.STOP}),
     "server_stopping": frozenset({Kind.STOP}),
-    "store_unavailable": STORE_AWAY,
-    "The server cannot reach its store": STORE_AWAY,
-    "The client's answer was lost": STORE_AWAY,
-    "The tool failed": STORE_AWAY,
 }
-"""What an error may come from, by how it begins: its reason, or the words of a tool's failure. Any may come from an
-emptied Redis, and any other from nothing else."""
+"""What an error with this reason may come from; one with another reason, only from an emptied Redis."""
+OF_STORE: Final = (
+    "store_unavailable",
+    "The server cannot reach its store",
+    "The client's answer was lost",
+    "The tool failed",
+)
+"""How those errors begin that come from a process that could not reach Redis: their reasons, or a tool's words."""
 
 
 def judge(ledger: Ledger, *, settle: float) -> Sequence[Finding]:
@@ -97,7 +97,7 @@ def _judge_result(ledger: Ledger, call: Call, response: Response, name: str) -> 
 
 def _without_stream(ledger: Ledger, call: Call) -> bool:
     """Whether the store was away for some of the call: what is said before a call has a stream is then not kept."""
-    return ledger.broken(STORE_AWAY, call.began, _ended(call))
+    return ledger.store_away(call.began, _ended(call))
 
 
 def _judge_said(ledger: Ledger, call: Call, name: str) -> Iterator[Finding]:
@@ -133,8 +133,9 @@ def _may_lack_response(ledger: Ledger, call: Call) -> bool:
 
 
 def _has_cause(ledger: Ledger, call: Call, reason: str) -> bool:
-    causes = {kind for words, kinds in CAUSES.items() if reason.startswith(words) for kind in kinds}
-    return ledger.broken(causes | {Kind.REDIS_EMPTY}, call.began, _ended(call))
+    if reason.startswith(OF_STORE):
+        return ledger.store_away(call.began, _ended(call))
+    return ledger.broken(CAUSES.get(reason, frozenset()) | {Kind.REDIS_EMPTY}, call.began, _ended(call))
 
 
 def _judge_question(ledger: Ledger, question: Question) -> Iterator[Finding]:

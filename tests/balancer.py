@@ -76,28 +76,33 @@ class Balancer:
         async with asyncio.TaskGroup() as group:
 
             def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                task = group.create_task(self._client(Peer(h11.SERVER, reader, writer)))
+                client = Peer(h11.SERVER, reader, writer)
+                if leaving.is_set():
+                    client.close()
+                    return
+                task = group.create_task(self._client(client))
                 clients.add(task)
                 task.add_done_callback(clients.discard)
+                task.add_done_callback(lambda _: client.close())  # one that is cancelled may never have begun
 
             server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=_CHUNK_BYTES, backlog=1024)
             host, port = server.sockets[0].getsockname()
             self.url = f"http://{host}:{port}"
             self._ready.set()
             await leaving.wait()
-            server.close()
+            for listening in server.sockets:
+                loop.remove_reader(listening.fileno())
             for task in clients:
                 task.cancel()
+            if ending := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(ending, timeout=DEADLINE)
+            server.close()  # only now: what is on its way to `accept` would be left open
 
     async def _client(self, client: "Peer") -> None:
         """Serve the requests of one connection, one after the other."""
-        try:
+        with suppress(ClientGone):
             while await self._exchange(client):
                 client.http.start_next_cycle()
-        except ClientGone:
-            pass
-        finally:
-            client.close()
 
     async def _exchange(self, client: "Peer") -> bool:
         """Serve one request; whether the connection may carry another."""

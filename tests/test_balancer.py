@@ -1,9 +1,11 @@
 """The balancer is as hostile, and as honest, as the tests behind it believe."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -322,3 +324,12 @@ async def test_a_blocked_test_does_not_stop_it() -> None:
             with socket.create_connection((host, int(port)), timeout=5) as plain:  # blocks, on purpose
                 plain.sendall(b"nonsense\r\n\r\n")
                 assert plain.recv(1) == b""
+
+
+async def test_no_connection_outlives_it_not_even_one_that_has_only_just_been_made() -> None:
+    for _ in range(20):
+        with ExitStack() as held, Balancer([]) as balancer:
+            address = urlsplit(balancer.url)
+            for _ in range(20):
+                held.enter_context(socket.create_connection((address.hostname, address.port)))
+    gc.collect()  # what was not closed warns now, and that is an error

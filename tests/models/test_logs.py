@@ -8,12 +8,14 @@ from contextlib import aclosing
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final
+from unittest import mock
 
 import pytest
 
 from mcpfleet.backplane.base import Backplane, Entry, Position, mint
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.follow import follow
+from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.errors import LogGap, Unavailable
 from tests.models.search import Broken, Judges, search
 from tests.models.world import World
@@ -119,6 +121,17 @@ async def _never_look_again(backplane: Backplane, log: str, after: Position) -> 
             yield entry
 
 
+async def _read_by_offset(
+    self: MemoryBackplane, log: str, *, after: Position, limit: int = 100, ttl: float | None = None
+) -> Sequence[Entry]:
+    """Go on behind an offset, whichever history it was in."""
+    found = self.store.log(log)
+    if found is None or found.end.offset < after.offset:
+        raise LogGap(log)
+    found.deadline = self.store.deadline(600_000)
+    return [entry for offset, entry in found.entries.items() if offset > after.offset][:limit]
+
+
 @pytest.mark.parametrize(
     ("planted", "harm", "complaint"),
     [
@@ -131,3 +144,11 @@ async def _never_look_again(backplane: Backplane, log: str, after: Position) -> 
 def test_the_search_finds_what_is_wrong_with_simpler_ways(planted: dict[str, Any], harm: str, complaint: str) -> None:
     with pytest.raises(Broken, match=complaint):
         search(partial(log, **planted), ticks=3, **_once(harm))
+
+
+def test_the_search_finds_what_is_wrong_with_positions_that_are_offsets() -> None:
+    with (
+        mock.patch.object(MemoryBackplane, "read", _read_by_offset),
+        pytest.raises(Broken, match=r"some never end|another history"),
+    ):
+        search(log, ticks=1, failover=1)

@@ -96,12 +96,14 @@ go: asyncio.Queue[None] = asyncio.Queue()
 
 
 @server.tool
-async def part(turns: int, ctx: Context) -> str:
-    """Hang up on the client several times, whenever this process is told to go on."""
+async def part(turns: int, ctx: Context, more: bool = False) -> str:
+    """Hang up on the client several times, whenever this process is told to go on; report `more` progress after it."""
     for turn in range(1, turns + 1):
         await ctx.report_progress(turn)
         await go.get()
         await ctx.hang_up(retry=0.5)
+    if more:
+        await ctx.report_progress(turns + 1)
     await go.get()
     return "back"
 

@@ -290,6 +290,18 @@ async def test_changes_of_a_record_from_three_processes_at_once_are_all_applied(
     assert loaded.record.log_level == "x" * 40
 
 
+async def test_no_change_of_a_record_brings_a_session_back_that_is_deleted_among_them(world: World) -> None:
+    views = [on(world.store) for _ in range(3)]
+    session = await created(views[0])
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(40):
+            tasks.create_task(views[number % 3].update(session, with_level("info")))
+            if number == 20:
+                ending = tasks.create_task(views[1].end(session))
+    assert ending.result()
+    assert await views[2].load(session.id, ANYONE) is None
+
+
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
 async def test_a_change_in_doubt_is_made_once(fate: Fate) -> None:
     store = MemoryStore()

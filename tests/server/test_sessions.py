@@ -300,6 +300,7 @@ async def test_no_change_of_a_record_brings_a_session_back_that_is_deleted_among
                 ending = tasks.create_task(views[1].end(session))
     assert ending.result()
     assert await views[2].load(session.id, ANYONE) is None
+    assert [key for key in await world.keys() if session.id in key] == []
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])

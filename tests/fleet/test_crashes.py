@@ -109,7 +109,9 @@ async def test_fifty_sessions_go_on_at_once_when_one_of_three_processes_dies(lau
         opened = await asyncio.gather(*(client.initialize(pin=0) for client in clients))
         assert {answer.process for answer in opened} == {0}
         fleet.processes[0].kill()
-        calls = [client.call("echo", as_id=turn, x=f"{turn}") for client in clients for turn in range(CALLS)]
+        calls = [
+            client.call("slow", as_id=turn, seconds=0, tag=f"{turn}") for client in clients for turn in range(CALLS)
+        ]
         answers = await asyncio.gather(*calls)
     assert [answer.text for answer in answers] == [f"{turn}" for turn in range(CALLS)] * 50
     assert {answer.process for answer in answers} == {1, 2}

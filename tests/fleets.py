@@ -123,7 +123,7 @@ class Fleet:
 
 
 class Launch:
-    """Starts the fleets of one test: `launch(3)`, `launch(3, redis_url=own_redis.url, LEASE_SECONDS="1")`."""
+    """Starts the fleets of one test or module: `launch(3)`, `launch(3, redis_url=own_redis.url, LEASE_SECONDS="1")`."""
 
     def __init__(self, held: ExitStack, directory: Path, shared: Callable[[], SharedRedis]) -> None:
         self.fleets: list[Fleet] = []
@@ -132,7 +132,7 @@ class Launch:
         self._shared = shared
 
     def __call__(self, processes: int, *, redis_url: str | None = None, server: str = SERVER, **settings: str) -> Fleet:
-        """A running fleet on the given Redis, else in a namespace of its own of the shared one; it ends with the test.
+        """A running fleet on the given Redis, else in a namespace of its own of the shared one; until the fixture ends.
 
         `settings` are variables without their prefix.
         """
@@ -185,3 +185,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             fleets = [value] if isinstance(value, Fleet) else value.fleets if isinstance(value, Launch) else []
             report.sections += [("processes of the fleet", each.logs()) for each in fleets]
     return report
+
+
+@pytest.fixture(scope="module")
+def launch_for_module(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launch]:
+    """Start fleets that the tests of one module share; not to be broken or reconfigured."""
+    with ExitStack() as held:
+        yield Launch(held, tmp_path_factory.mktemp("fleets"), lambda: redis_server)

@@ -34,11 +34,12 @@ async def within(seconds: float, answering: Awaitable[Answer]) -> Answer:
         return await answering
 
 
-async def until(ask: Callable[[], Awaitable[Answer]], status: int) -> None:
-    """Ask until the answer has this status; meanwhile it may only be "try again"."""
+async def until(ask: Callable[[], Awaitable[Answer]], status: int) -> Answer:
+    """Ask until the answer has this status, and return it; meanwhile it may only be "try again"."""
     async with asyncio.timeout(RECOVER_SECONDS):
         while (answer := await ask()).status != status:
             assert_refused(answer)
+    return answer
 
 
 async def recovered(client: Client, fleet: Fleet) -> None:

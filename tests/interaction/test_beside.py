@@ -1,36 +1,27 @@
 """What sessions are told that belongs to no request, on the streams of their own (Logging; Elicitation, "URL Mode")."""
 
 import secrets
-from collections.abc import Iterator
 
 import pytest
 
 from tests.answer import Json
-from tests.fleets import Fleet
+from tests.fleets import Fleet, Launch
 from tests.pair import opened
-from tests.redis_server import SharedRedis, fresh_namespace
 from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, Stream, connected
 
 COMPLETE = "notifications/elicitation/complete"
 
 
 @pytest.fixture(scope="module")
-def json_only(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def json_only(launch_for_module: Launch) -> Fleet:
     """Two processes that answer with JSON."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"JSON_RESPONSE": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        directory = tmp_path_factory.mktemp("json-only")
-        with Fleet(directory, 2, settings, "tests.servers.featured:server") as fleet:
-            yield fleet
+    return launch_for_module(2, server="tests.servers.featured:server", JSON_RESPONSE="true")
 
 
 @pytest.fixture(scope="module")
-def paired(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def paired(launch_for_module: Launch) -> Fleet:
     """Two processes that serve the oldest transport."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"SSE": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("paired"), 2, settings, "tests.servers.featured:server") as fleet:
-            yield fleet
+    return launch_for_module(2, server="tests.servers.featured:server", SSE="true")
 
 
 @pytest.mark.parametrize("date", LEGACY)

@@ -6,7 +6,6 @@ The protocol leaves it to a server: Transports, "Sending Messages to the Server"
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,45 +13,31 @@ import pytest
 from tests import wire
 from tests.answer import Answer, Json
 from tests.fleets import Fleet, Launch
-from tests.redis_server import SharedRedis, fresh_namespace
 from tests.wire import LEGACY, MODERN, Client, connected
 
 
 @pytest.fixture(scope="module")
-def json_only(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def json_only(launch_for_module: Launch) -> Fleet:
     """Two processes that answer with JSON, and would soon do otherwise if they could."""
-    settings = {"JSON_RESPONSE": "true", "KEEPALIVE_SECONDS": "0.1", "SSE_AFTER_MS": "50"}
-    with fresh_namespace(redis_server) as namespace:
-        settings |= {"REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("json-only"), 2, settings) as fleet:
-            yield fleet
+    return launch_for_module(2, JSON_RESPONSE="true", KEEPALIVE_SECONDS="0.1", SSE_AFTER_MS="50")
 
 
 @pytest.fixture(scope="module")
-def stateless(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def stateless(launch_for_module: Launch) -> Fleet:
     """Two processes without sessions."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"STATELESS": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("stateless"), 2, settings) as fleet:
-            yield fleet
+    return launch_for_module(2, STATELESS="true")
 
 
 @pytest.fixture(scope="module")
-def asking_json_only(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def asking_json_only(launch_for_module: Launch) -> Fleet:
     """Two processes that answer with JSON, and whose tools would ask."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"JSON_RESPONSE": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("asking-json-only"), 2, settings, ASKING) as fleet:
-            yield fleet
+    return launch_for_module(2, server=ASKING, JSON_RESPONSE="true")
 
 
 @pytest.fixture(scope="module")
-def asking_stateless(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def asking_stateless(launch_for_module: Launch) -> Fleet:
     """Two processes without sessions, whose tools would ask."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"STATELESS": "true", "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("asking-stateless"), 2, settings, ASKING) as fleet:
-            yield fleet
+    return launch_for_module(2, server=ASKING, STATELESS="true")
 
 
 ASKING = "tests.servers.inquisitive:server"

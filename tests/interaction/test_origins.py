@@ -1,12 +1,9 @@
 """A session is for the web page that opened it (Security Best Practices, "Session Hijacking"; a measure in depth)."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.fleets import Fleet
+from tests.fleets import Fleet, Launch
 from tests.pair import opened
-from tests.redis_server import SharedRedis, fresh_namespace
 from tests.wire import LATEST_HANDSHAKE, MODERN, Client, connected
 
 ONE, OTHER = "https://one.example", "https://other.example"
@@ -14,12 +11,9 @@ SETTINGS = {"ALLOWED_ORIGINS": f"{ONE},{OTHER}", "SSE": "true"}
 
 
 @pytest.fixture(scope="module")
-def pages(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def pages(launch_for_module: Launch) -> Fleet:
     """Two processes that serve two pages."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {**SETTINGS, "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("pages"), 2, settings) as fleet:
-            yield fleet
+    return launch_for_module(2, **SETTINGS)
 
 
 async def verdicts(client: Client, origin: str | None) -> list[int]:

@@ -5,7 +5,6 @@ Transports 2024-11-05, "HTTP with SSE" and "Security Warning".
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -23,12 +22,9 @@ SETTINGS = {"SSE": "true", "LEASE_SECONDS": "1", "KEEPALIVE_SECONDS": "0.2"}
 
 
 @pytest.fixture(scope="module")
-def pairs(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def pairs(launch_for_module: Launch) -> Fleet:
     """Three processes that serve it, and whoever shows a known token."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {**SETTINGS, "REDIS_URL": redis_server.url, "NAMESPACE": namespace}
-        with Fleet(tmp_path_factory.mktemp("pairs"), 3, settings) as fleet:
-            yield fleet
+    return launch_for_module(3, **SETTINGS)
 
 
 async def ready(pair: Pair) -> Pair:

@@ -5,7 +5,7 @@ that it held before, and no session id was handed out.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,8 +13,7 @@ import httpx2
 import pytest
 
 from tests.answer import Answer
-from tests.fleets import Fleet
-from tests.redis_server import SharedRedis, fresh_namespace
+from tests.fleets import Fleet, Launch
 from tests.wire import BOTH, CLIENT_INFO, LATEST_HANDSHAKE, MODERN, Client, connected
 
 MAX_BODY: Final = 4000
@@ -173,12 +172,9 @@ ENVELOPES: Final = [
 
 
 @pytest.fixture(scope="module")
-def guarded(redis_server: SharedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def guarded(launch_for_module: Launch) -> Fleet:
     """Three processes in a namespace of their own, which take only small bodies."""
-    with fresh_namespace(redis_server) as namespace:
-        settings = {"REDIS_URL": redis_server.url, "NAMESPACE": namespace, "MAX_BODY_BYTES": str(MAX_BODY)}
-        with Fleet(tmp_path_factory.mktemp("guarded"), 3, settings) as fleet:
-            yield fleet
+    return launch_for_module(3, MAX_BODY_BYTES=str(MAX_BODY))
 
 
 @pytest.mark.parametrize("case", [*BODIES, *HEADERS, *SESSIONS, *METHODS, *ENVELOPES], ids=str)

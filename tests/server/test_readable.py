@@ -22,6 +22,7 @@ from mcpfleet import (
 from mcpfleet.errors import OutputRefused
 from mcpfleet.server.readable import readable
 from tests.server.methods.desk import asking
+from tests.server.methods.offers import lister, prompt, resource, tool
 
 MUTE: Any = TextContent(5)  # type: ignore[arg-type]  # the case
 NAMELESS: Any = ResourceLink("test://a", None)  # type: ignore[arg-type]  # the case
@@ -48,22 +49,6 @@ def test_what_no_client_could_read_is_told_by_its_member(made: Any, words: str) 
 @pytest.mark.parametrize("made", [TextContent("hi"), ImageContent.of(b"hi", "image/png"), PromptMessage.user("hi")])
 def test_what_clients_can_read_is_handed_on_as_it_is(made: Any) -> None:
     assert readable(made) is made
-
-
-def tool(server: Server, function: Callable[..., Any]) -> None:
-    server.tool(name="x")(function)
-
-
-def prompt(server: Server, function: Callable[..., Any]) -> None:
-    server.prompt(name="x")(function)
-
-
-def resource(server: Server, function: Callable[..., Any]) -> None:
-    server.resource("x://x", name="x")(function)
-
-
-def lister(server: Server, function: Callable[..., Any]) -> None:
-    server.list_resources(function)
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,9 @@ import pytest
 
 from mcpfleet import Cancelled, Context, Server
 from tests.server.methods.desk import Asking, asking
+from tests.server.methods.offers import lister, prompt, resource, tool
 
 Offer = Callable[[Server, Callable[..., Any]], None]
-
-
-def tool(server: Server, function: Callable[..., Any]) -> None:
-    server.tool(name="x")(function)
-
-
-def prompt(server: Server, function: Callable[..., Any]) -> None:
-    server.prompt(name="x")(function)
-
-
-def resource(server: Server, function: Callable[..., Any]) -> None:
-    server.resource("x://x", name="x")(function)
-
-
-def lister(server: Server, function: Callable[..., Any]) -> None:
-    server.list_resources(function)
 
 
 def completion(server: Server, function: Callable[..., Any]) -> None:

@@ -1,8 +1,10 @@
 """`subscriptions/listen`: acknowledged first, told in order of what changed, and ended with a result (MCP:
 basic/patterns/subscriptions)."""
 
+import asyncio
 import time
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -66,6 +68,24 @@ async def test_a_change_anywhere_reaches_the_streams_of_every_process(world: Wor
     for turn, flight in enumerate(flights):
         await told(flight, as_id=f"s{turn}")
         assert flight.peer.arrived.empty()
+
+
+async def test_an_update_right_after_the_acknowledgement_is_told_whoever_published(world: World) -> None:
+    """A thousand times, ten at once, from each of three processes to each other one."""
+    pairs = [*permutations([await world.node(server=watchable()) for _ in range(3)], 2)]
+
+    async def hundred(lane: int) -> None:
+        for turn in range(100):
+            holds, publishes = pairs[(lane + turn) % len(pairs)]
+            uri = f"a://{lane}/{turn}"
+            flight, _ = await listening(holds, to={"resourceSubscriptions": [uri]})
+            await publishes.engine.fleet.notify_resource_updated(uri)
+            await told(flight, UPDATED, uri=uri)
+            await flight.cut()
+
+    async with asyncio.TaskGroup() as lanes:
+        for lane in range(10):
+            lanes.create_task(hundred(lane))
 
 
 async def test_a_tool_tells_of_changes_by_its_context(memory: World) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -46,13 +47,21 @@ def updated(uri: str = URI) -> Json:
 
 
 async def test_an_update_right_after_the_answer_is_told_whoever_answered_published_and_listens(world: World) -> None:
-    one, two, three = await nodes(world, 3)
-    session = await one.initialize()
-    flight = await listening(session, one)
-    for turn in range(50):
-        assert (await subscribe(session, two, f"a://{turn}")).result == {}
-        await three.engine.fleet.notify_resource_updated(f"a://{turn}")
-        assert await heard(flight) == updated(f"a://{turn}")
+    """A thousand times, by ten sessions at once, in every order of the three processes."""
+    orders = [*permutations(await nodes(world, 3))]
+
+    async def hundred(holds: Node, answers: Node, publishes: Node) -> None:
+        session = await holds.initialize()
+        flight = await listening(session, holds)
+        for turn in range(100):
+            uri = f"a://{session.id}/{turn}"
+            assert (await subscribe(session, answers, uri)).result == {}
+            await publishes.engine.fleet.notify_resource_updated(uri)
+            assert await heard(flight) == updated(uri)
+
+    async with asyncio.TaskGroup() as sessions:
+        for number in range(10):
+            sessions.create_task(hundred(*orders[number % len(orders)]))
 
 
 async def test_what_is_not_watched_and_not_watched_any_more_is_not_told(world: World) -> None:

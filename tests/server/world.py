@@ -13,11 +13,13 @@ from mcpfleet import Context, Server
 from mcpfleet.backplane.base import Backplane, Bell
 from mcpfleet.backplane.intercepted import Intercepted, Verb
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
+from mcpfleet.backplane.pulse import FLEET
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.rediscontrol import RedisControl
 from mcpfleet.backplane.storecontrol import MemoryControl, StoreControl
 from mcpfleet.errors import InDoubt, Unavailable
 from mcpfleet.server.engine import Engine
+from mcpfleet.server.events import EVENTS
 from mcpfleet.server.policy import Policy
 from tests.redis_server import SharedRedis
 from tests.server.wire import DEADLINE, Node
@@ -176,13 +178,13 @@ class World:
         self.control = control
         self.stage = Stage()
         self.links: dict[Node, Link] = {}
-        self._views = views
+        self.view = views
         self._lives: dict[Node, tuple[asyncio.Event, asyncio.Task[None]]] = {}
 
     async def node(self, policy: Policy = PATIENT, server: Server | None = None) -> Node:
-        """One more process, which has settled in: it is in touch with the store and follows the fleet's events."""
+        """One more process, which has settled in: it is in touch with the store, and follows its events and beats."""
         link = Link()
-        engine = Engine(server or self.stage.server(), Intercepted(await self._views(), link), policy)
+        engine = Engine(server or self.stage.server(), Intercepted(await self.view(), link), policy)
         node = Node(engine)
         self.links[node] = link
         stop, started = asyncio.Event(), asyncio.Event()
@@ -193,7 +195,8 @@ class World:
                 await stop.wait()
 
         self._lives[node] = stop, asyncio.ensure_future(live())
-        await eventually(lambda: started.is_set() and engine.in_touch and "read events/all" in link.verbs)
+        settled = {f"read {EVENTS}", f"read {FLEET}"}
+        await eventually(lambda: started.is_set() and engine.in_touch and settled <= {*link.verbs})
         return node
 
     async def stop(self, node: Node) -> None:

@@ -363,3 +363,24 @@ async def test_a_running_keeper_renews_by_itself() -> None:
         with keeper.touching(renew, every=0.1, on_gone=pytest.fail):
             await renewed.wait()
         running.cancel()
+
+
+async def test_what_is_due_more_often_than_a_lease_is_renewed_as_often_from_now_on() -> None:
+    """Whatever the lease time is: what is touched may live for a shorter time than a round takes to come."""
+    keeper = Keeper(MemoryBackplane(MemoryStore()), lease=3600)
+    renewals = asyncio.Semaphore(0)
+
+    async def renew() -> bool:
+        renewals.release()
+        return True
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(keeper.run())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert keeper.contact.unbroken_for(0), "the first round is over, and the next far off"
+        for _ in range(2):
+            with keeper.touching(renew, every=0.02, on_gone=pytest.fail):
+                for _ in range(3):
+                    await renewals.acquire()
+        running.cancel()

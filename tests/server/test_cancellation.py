@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcpfleet.errors import NotAnswered
 from mcpfleet.server.call import REGISTER_AFTER
 from mcpfleet.server.exchange import Retention
 from tests.server.wire import DEADLINE, Flight, Node, Session
@@ -169,6 +170,8 @@ async def test_what_a_cancelled_tool_still_says_is_heard_by_nobody(world: World)
     got = await flight.got()
     await world.stage.contexts["a"].report_progress(2)
     world.stage.release("a", "nobody hears")
+    with pytest.raises(NotAnswered, match="has ended"):
+        await world.stage.contexts["a"].ping()
     await eventually(lambda: node.engine.calls == 0)
     again = await session.listen(other, got.events[0].id).got()
     assert (again.progress, again.replies) == ([1], [])
@@ -178,6 +181,20 @@ async def test_a_deleted_session_cancels_its_calls_on_every_process(world: World
     node, other = await world.node(LISTENING), await world.node()
     session = await node.initialize()
     flight = await begin(world, node, session, "a")
+    assert (await session.end(other)).status == 204
+    got = await flight.got()
+    assert (got.status, got.replies) == (200, [])
+    assert await world.stage.was_cancelled() == "a"
+
+
+async def test_a_call_whose_session_was_deleted_is_cancelled_although_it_cannot_hear_so(world: World) -> None:
+    """Every bell and every word of the session's log is lost to its process, which looks for the session by itself."""
+    node, other = await world.node(replace(LISTENING, session_idle=0.5)), await world.node()
+    session = await node.initialize()
+    deaf = f"read {session.id}/log"
+    world.links[node].hold(deaf)
+    flight = await begin(world, node, session, "a")
+    await world.links[node].reached(deaf)
     assert (await session.end(other)).status == 204
     got = await flight.got()
     assert (got.status, got.replies) == (200, [])

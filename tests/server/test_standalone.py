@@ -337,7 +337,7 @@ async def test_a_lost_log_of_events_counts_as_a_change_on_every_open_stream_that
 
 
 async def test_a_stream_whose_session_was_deleted_ends_although_it_cannot_hear_so(world: World) -> None:
-    node, other = await world.node(replace(PATIENT, session_idle=0.5, lease=0.3)), await world.node()
+    node, other = await world.node(replace(PATIENT, session_idle=0.5)), await world.node()
     session = await node.initialize()
     flight = await listening(session, node)
     world.links[node].hold(f"read {session.id}/log")

@@ -22,6 +22,7 @@ from mcpfleet.server.engine import Engine
 from mcpfleet.server.events import EVENTS
 from mcpfleet.server.policy import Policy
 from tests.redis_server import SharedRedis
+from tests.server.steps import Step
 from tests.server.wire import DEADLINE, Node
 
 _Result = TypeVar("_Result")
@@ -41,6 +42,8 @@ class Link:
         """Of which verbs, by `verb name`, the replies are lost: they happen, and are in doubt."""
         self.verbs: list[str] = []
         """What was asked of the store, as `verb name`."""
+        self.step: Step | None = None
+        """Where the process stops, if it comes there."""
         self._cut_at: str | None = None
         self._held: dict[str, asyncio.Event] = {}
         self._reached: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -58,6 +61,8 @@ class Link:
     def restore(self) -> None:
         """Let everything pass again."""
         self.away, self.lossy = False, None
+        if self.step is not None:
+            self.step.go()
         self._cut_at = None
         for gate in self._held.values():
             gate.set()
@@ -82,7 +87,7 @@ class Link:
         self.away = self.away or (self._cut_at is not None and fnmatchcase(told, self._cut_at))
         if self.away:
             raise Unavailable(told)
-        result = await act()
+        result = await (act() if self.step is None else self.step.take(verb, name, act))
         if self.lossy is not None and fnmatchcase(told, self.lossy):
             raise InDoubt(told)
         return result

@@ -71,7 +71,7 @@ class _Touch:
 
 
 class Keeper:
-    """Renews all leases and touches of one process, together, every third of the lease time.
+    """Renews all leases and touches of one process, together, every third of the lease time or when a touch needs it.
 
     Its rounds are also what `contact` knows: each sends at least one write. `run` it as a task of the process; if it
     ends, the process must.
@@ -90,6 +90,7 @@ class Keeper:
         self._signed = False
         self._held: dict[str, Lease] = {}
         self._touches: set[_Touch] = set()
+        self._sooner = asyncio.Event()
         self._burst = asyncio.Semaphore(BURST)
 
     async def hold(self, key: str) -> Lease | None:
@@ -116,6 +117,8 @@ class Keeper:
         """
         touch = _Touch(renew, every, on_gone, self._clock() + every)
         self._touches.add(touch)
+        if every < self.period:
+            self._sooner.set()
         try:
             yield
         finally:
@@ -145,7 +148,16 @@ class Keeper:
         while True:
             began = self._clock()
             await self.round()
-            await asyncio.sleep(max(0.0, began + self.period - self._clock()))
+            await self._rest(began)
+
+    async def _rest(self, since: float) -> None:
+        """Wait for the next round: for a period, or for as long as the touch can wait that is due most often."""
+        with suppress(TimeoutError):
+            while True:
+                self._sooner.clear()
+                pause = min([self.period, *(touch.every for touch in self._touches)])
+                async with asyncio.timeout(since + pause - self._clock()):
+                    await self._sooner.wait()
 
     async def round(self) -> None:
         """Renew everything that is due, once, together."""

@@ -139,6 +139,8 @@ class Call:
         await self._switch()
         if not self._may_stream:
             raise CannotAsk("This request is answered with one JSON object, so its client cannot be asked anything.")
+        if self._ended:  # its handler is being cancelled, which a task of it may not know yet
+            raise NotAnswered("The request has ended, so its client cannot be asked anything.")
         if self.stream is None:
             raise NotAnswered("The server cannot reach its store, so the client cannot be asked anything now.")
         return await self._means.questions.ask(self.stream, method, params, timeout=timeout)

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from mcpfleet.backplane.base import ABSENT, ANYTHING, EMPTY, Bell, Position
+from mcpfleet.backplane.base import ABSENT, ANYTHING, EMPTY, Bell, Plan, Position, Put, Remove, Taken, Unplan
 from mcpfleet.backplane.faults import Doubtful, Fate
 from mcpfleet.errors import BackplaneError, InDoubt, LogMoved, Unavailable
 from tests.backplane.conftest import Pair, answered
@@ -27,12 +27,14 @@ from tests.backplane.reference import Reference, State
 CELL: Final = "s/cell"
 LOG: Final = "t/log"
 POOL: Final = "u/pool"
-"""One of each is enough, since no verb concerns two; in a Cluster they may be on three masters."""
+AGENDA: Final = "s/agenda"
+"""One of each is enough, since but for `commit` no verb concerns two; in a Cluster they may be on three masters."""
 
 VALUES: Final = st.sampled_from([b"", b"1"])
 LIVES: Final = st.sampled_from([100.0, 1000.0])
 SPANS: Final = st.sampled_from([70.0, 70.0, 70.0, 700.0])
 """No sum of these is within ten seconds of a life, or of half of one, however long the test itself takes."""
+DELAYS: Final = st.sampled_from([0.0, 100.0, 1000.0])
 SLACK: Final = 10.0
 FEW: Final = st.sampled_from([1, 2, 100])
 VIEWS: Final = st.sampled_from([0, 1])
@@ -137,6 +139,25 @@ class Machine(RuleBasedStateMachine):
     @rule(view=VIEWS, member=st.sampled_from("abc"), ttl=st.just(0.0) | LIVES, cap=st.sampled_from([1, 2]))
     def admit(self, view: int, member: str, ttl: float, cap: int) -> None:
         self.agree(view, "admit", POOL, member, ttl=ttl, cap=cap)
+
+    @rule(
+        view=VIEWS,
+        cell=st.none() | st.builds(Put, st.just(CELL), VALUES, LIVES) | st.just(Remove(CELL)),
+        plans=st.dictionaries(st.sampled_from("abc"), st.none() | DELAYS, max_size=2),
+        ttl=LIVES,
+        expect=st.none() | st.just(ABSENT) | VALUES,
+    )
+    def commit(self, view: int, cell: Any, plans: dict[str, float | None], ttl: float, expect: Any) -> None:
+        """All of it or nothing; with None for a delay, the member is taken off."""
+        writes = [] if cell is None else [cell]
+        for member, within in plans.items():
+            writes.append(Unplan(AGENDA, member) if within is None else Plan(AGENDA, member, within, ttl))
+        if writes:
+            self.agree(view, "commit", *writes, expect={} if expect is None else {CELL: expect})
+
+    @rule(view=VIEWS, hold=DELAYS, limit=FEW)
+    def take(self, view: int, hold: float, limit: int) -> None:
+        self.agree(view, "take", AGENDA, hold=hold or 100.0, limit=limit)
 
     @rule(target=positions, view=VIEWS, ttl=LIVES, create=st.sampled_from([True, True, False]))
     def open(self, view: int, ttl: float, create: bool) -> Any:
@@ -287,6 +308,8 @@ def _plain(said: Any) -> Any:
             return type(said)
         case [*entries]:
             return entries
+        case Taken():
+            return [*sorted(said.members), -1.0 if said.wait is None else said.wait]
     return said
 
 

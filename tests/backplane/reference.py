@@ -1,4 +1,4 @@
-"""What the eight verbs mean, in the plainest words: a pure model, to whose every answer a backplane is held.
+"""What the ten verbs mean, in the plainest words: a pure model, to whose every answer a backplane is held.
 
 It shares nothing with either backplane but the contract's own types and errors.
 """
@@ -15,9 +15,16 @@ from mcpfleet.backplane.base import (
     EMPTY,
     REMEMBERED,
     CellExpectation,
+    CommitExpectation,
     Entry,
     LogExpectation,
+    Plan,
     Position,
+    Put,
+    Remove,
+    Taken,
+    Unplan,
+    Write,
 )
 from mcpfleet.errors import LogGap, LogGone, LogMoved
 
@@ -42,12 +49,21 @@ class Log:
 
 
 @dataclass(slots=True)
+class Agenda:
+    """In how many seconds each member is due, and for how many more seconds all of it is kept."""
+
+    left: float
+    due: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class State:
     """All that is alive."""
 
     cells: dict[str, Cell] = field(default_factory=dict)
     logs: dict[str, Log] = field(default_factory=dict)
     pools: dict[str, dict[str, float]] = field(default_factory=dict)
+    agendas: dict[str, "Agenda"] = field(default_factory=dict)
 
 
 class Reference:
@@ -80,6 +96,10 @@ class Reference:
             log.left -= seconds
         state.cells = {name: cell for name, cell in state.cells.items() if cell.left > 0}
         state.logs = {name: log for name, log in state.logs.items() if log.left > 0}
+        for agenda in state.agendas.values():
+            agenda.left -= seconds
+            agenda.due = {member: due - seconds for member, due in agenda.due.items()}
+        state.agendas = {name: agenda for name, agenda in state.agendas.items() if agenda.left > 0}
         for name, pool in state.pools.items():
             state.pools[name] = {who: left - seconds for who, left in pool.items() if left > seconds}
 
@@ -161,6 +181,38 @@ class Reference:
         if not first <= after.offset <= len(found.chain) or self._at(found, after.offset) != after:
             raise LogGap(log)
         return found.chain[after.offset : after.offset + limit]
+
+    def commit(self, *writes: Write, expect: CommitExpectation, ring: Sequence[str] = ()) -> bool:
+        if not all(self._holds(key, held) for key, held in expect.items()):
+            return False
+        for write in writes:
+            match write:
+                case Put(key, value, ttl):
+                    self._state.cells[key] = Cell(value, ttl)
+                case Remove(key):
+                    self._state.cells.pop(key, None)
+                case Plan(name, member, within, ttl):
+                    agenda = self._state.agendas.setdefault(name, Agenda(0.0))
+                    agenda.left = max(agenda.left, ttl)
+                    agenda.due[member] = within
+                case Unplan(name, member):
+                    self._unplan(name, member)
+        self.rings.update(ring)
+        return True
+
+    def take(self, agenda: str, *, hold: float, limit: int = 1) -> Taken:
+        due = {} if (found := self._state.agendas.get(agenda)) is None else found.due
+        taken = sorted((member for member in due if due[member] <= 0), key=lambda member: (due[member], member))[:limit]
+        others = [due[member] for member in due if member not in taken]
+        due.update(dict.fromkeys(taken, hold))
+        return Taken(tuple(taken), max(0.0, min(others)) if others else None)
+
+    def _unplan(self, name: str, member: str) -> None:
+        """An agenda without members is none: its life begins anew with the next."""
+        if (agenda := self._state.agendas.get(name)) is not None:
+            agenda.due.pop(member, None)
+            if not agenda.due:
+                del self._state.agendas[name]
 
     def born(self, log: str, position: Position) -> None:
         """Learn the mark of a log's beginning."""

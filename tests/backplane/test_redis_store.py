@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from mcpfleet.backplane.base import ABSENT, EMPTY, READ_BYTES, Entry, Position, mint
+from mcpfleet.backplane.base import ABSENT, EMPTY, READ_BYTES, Entry, Plan, Position, Put, Taken, Unplan, mint
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.rediscontrol import RedisControl
 from mcpfleet.errors import InDoubt, LogGap, LogGone, LogMoved, NameRefused, Unavailable
@@ -176,6 +176,8 @@ async def full(own_redis: RedisServer) -> AsyncIterator[RedisBackplane]:
         await filled(backplane)
         await backplane.put("s/a", b"token", ttl=60)
         await backplane.admit("s/p", "member", ttl=60, cap=5)
+        await backplane.put("s/record", b"1", ttl=60)
+        await backplane.commit(Plan("s/queue", "a", 0, 60), expect={})
         with own_redis.client() as client:
             client.config_set("maxmemory", "1mb")
         yield backplane
@@ -193,6 +195,7 @@ async def test_a_full_redis_refuses_what_is_new_and_nothing_is_half_written(full
         full.open("s/new", ttl=60),
         full.append(LOG, b"x", ttl=60, keep=9),
         full.append(LOG, b"x", ttl=60, keep=9, expect=end),
+        full.commit(Put("s/new", b"x", 60), Plan("s/queue", "b", 0, 60), expect={"s/new": ABSENT}),
     ):
         with pytest.raises(Unavailable, match="OOM") as error:
             await refused
@@ -209,6 +212,9 @@ async def test_a_full_redis_serves_what_is_alive(full: RedisBackplane) -> None:
     assert await full.read(LOG, after=end, ttl=600) == []
     assert await full.admit("s/p", "member", ttl=60, cap=5) == 0
     assert await full.admit("s/p", "member", ttl=0, cap=5) == 0
+    assert await full.take("s/queue", hold=60) == Taken(("a",), None)
+    done = Put("s/record", b"22", 60), Unplan("s/queue", "a"), Plan("s/ends", "a", 60, 60)
+    assert await full.commit(*done, expect={"s/record": b"1"})
     async with asyncio.timeout(5), full.watch(LOG, poll=60) as bell:
         await bell.rung()
         assert await full.delete(LOG)

@@ -8,7 +8,9 @@ A *cell* is bytes with an end of life. A *log* is a chain of entries: each carri
 before it, and the mark of offset 0 is the birth mark of the log. A `Position` is an offset and the mark there, so a
 reader goes on only where its own mark is still in the chain; trimming, expiry, an emptied store and a failover that
 rewrote history are all `LogGap`. A *bell* says "look again": losing one costs latency, never data. A *pool* is a set of
-members, each with its own end of life by the store's clock.
+members, each with its own end of life by the store's clock. An *agenda* is a set of members, each with the time at
+which it is due by that clock: a queue with delays, to which comes back what was taken by someone who is then never
+heard of again.
 
 Names are `scope/name`: the scope is what one script must see together (a Redis Cluster hash tag). All durations are
 seconds. `Unavailable` means that nothing was sent, `InDoubt` that a write may have happened or may happen yet; no
@@ -18,7 +20,7 @@ backend re-sends a write by itself.
 import math
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +32,8 @@ MAX_NAME: Final = 512
 MAX_OFFSET: Final = 10**15 - 1
 MAX_TTL: Final = 10 * 366 * 86_400
 MAX_ENTRY_BYTES: Final = 32 * 1024 * 1024
+MAX_WRITES: Final = 32
+"""How many writes, and as many expectations and rings, one `commit` may carry."""
 REMEMBERED: Final = 64
 """So many of the last appends of a log that expected ANYTHING are known again by their marks."""
 READ_BYTES: Final = 1024 * 1024
@@ -100,6 +104,11 @@ def milliseconds(ttl: float) -> int:
     return math.ceil(ttl * 1000)
 
 
+def delay(within: float) -> int:
+    """A delay of `within` seconds in whole milliseconds; `ValueError` unless 0 <= within <= ten years."""
+    return milliseconds(within) if within else 0
+
+
 def at_least_one(count: int) -> int:
     """The `keep` or `limit` itself, if it is positive; else `ValueError`."""
     if count < 1:
@@ -152,6 +161,88 @@ CellExpectation = bytes | Literal[Expect.ANYTHING, Expect.ABSENT]
 LogExpectation = Position | Literal[Expect.ANYTHING, Expect.EMPTY]
 
 
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a cell for `ttl` seconds."""
+
+    key: str
+    value: bytes
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove a cell, if it is there."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Let a member of an agenda be due in `within` seconds, whenever it was due before.
+
+    The agenda lives for `ttl` seconds more at least.
+    """
+
+    agenda: str
+    member: str
+    within: float
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unplan:
+    """Take a member off an agenda, if it is there."""
+
+    agenda: str
+    member: str
+
+
+Write = Put | Remove | Plan | Unplan
+CommitExpectation = Mapping[str, bytes | Literal[Expect.ABSENT]]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was due on an agenda, and for how many seconds nothing else will be; None: nothing else is planned."""
+
+    members: tuple[str, ...]
+    wait: float | None
+
+
+def checked_commit(writes: Sequence[Write], expect: CommitExpectation, ring: Sequence[str]) -> None:
+    """Raise unless a store can make these writes in one step.
+
+    `NameRefused` for a name that breaks the rules or lies in another scope than the first, `TooLarge` for a value,
+    `ValueError` for no writes, too many, or two to the same place.
+    """
+    places = [_place(write) for write in writes]
+    if not places or max(len(places), len(expect), len(ring)) > MAX_WRITES:
+        raise ValueError(f"a commit has 1 to {MAX_WRITES} writes, and at most as many expectations and rings")
+    if len(set(places)) < len(places):
+        raise ValueError("a commit writes twice to the same place")
+    names = [checked(name) for name in (*(name for name, _ in places), *expect, *ring)]
+    if len({scope_of(name) for name in names}) > 1:
+        raise NameRefused(f"a commit lies in one scope, not in those of {', '.join(sorted(set(names)))[:200]}")
+
+
+def _place(write: Write) -> tuple[str, str | None]:
+    """What a write is to, once everything in it was checked."""
+    match write:
+        case Put(key, value, ttl):
+            sized(value)
+            milliseconds(ttl)
+            return key, None
+        case Remove(key):
+            return key, None
+        case Plan(agenda, member, within, ttl):
+            delay(within)
+            milliseconds(ttl)
+            return agenda, checked_member(member)
+        case Unplan(agenda, member):
+            return agenda, checked_member(member)
+
+
 class Bell(Protocol):
     """Says that a log is worth another look."""
 
@@ -165,7 +256,7 @@ class Bell(Protocol):
 
 
 class Backplane(Protocol):
-    """Eight verbs and `settle`: all that processes share.
+    """Ten verbs and `settle`: all that processes share.
 
     Every verb but `settle` ends within the backend's command deadline (0.8 s by default) or raises `Unavailable` or
     `InDoubt`; `settle` has a deadline of its own.
@@ -226,8 +317,32 @@ class Backplane(Protocol):
         """
         ...
 
+    async def commit(self, *writes: Write, expect: CommitExpectation, ring: Sequence[str] = ()) -> bool:
+        """Make all writes in one step, if every cell in `expect` holds those bytes or is ABSENT as it says.
+
+        False if one does not, and nothing changed. Afterwards the bells of the names in `ring` ring; a name may have
+        one without being a log. All names lie in one scope: see `checked_commit` for what is refused.
+        """
+        ...
+
+    async def take(self, agenda: str, *, hold: float, limit: int = 1) -> Taken:
+        """The members that are due, earliest first, at most `limit`; each is due again in `hold` seconds.
+
+        So of many who take, one gets each member, and another one only after that time, unless it was planned anew or
+        taken off the agenda. A reply that is lost costs that time, never a member.
+        """
+        ...
+
     def watch(self, log: str, *, poll: float = 5.0) -> AbstractAsyncContextManager[Bell]:
-        """Subscribe to the log's bell: rung by an append or delete, or at the latest after any doubt or `poll`."""
+        """Subscribe to the bell of a name: rung by an append or delete if it is a log, and by a commit that names it.
+
+        It rings at the latest after any doubt or `poll`.
+        """
+        ...
+
+    @property
+    def durable(self) -> bool:
+        """Whether `settle` waits for anything."""
         ...
 
     async def settle(self, scope: str) -> None:

@@ -121,8 +121,13 @@ class Cluster:
         finally:
             self._look(log)
 
+    @property
+    def durable(self) -> bool:
+        """See `Servers.durable`; with a Cluster there is no durability to wait for."""
+        return False
+
     async def settle(self, scope: str) -> None:
-        """See `Servers.settle`; with a Cluster there is no durability to wait for."""
+        """See `Servers.settle`."""
 
     def _owner(self, slot: int) -> Address:
         owner = self._owners[slot]

@@ -182,7 +182,7 @@ class _SteppedView:
             return await act()
         finally:
             self.steps.acting -= 1
-            self.steps.news += verb in ("append", "delete")
+            self.steps.news += verb in ("append", "delete", "commit")
             self.steps.changed.set()
 
 

@@ -9,21 +9,26 @@ from mcpfleet.backplane.base import (
     Backplane,
     Bell,
     CellExpectation,
+    CommitExpectation,
     Entry,
     LogExpectation,
     Position,
+    Put,
+    Remove,
+    Taken,
+    Write,
 )
 
 _Result = TypeVar("_Result")
 
-Verb: TypeAlias = Literal["get", "put", "delete", "admit", "open", "append", "read", "settle"]
+Verb: TypeAlias = Literal["get", "put", "delete", "admit", "open", "append", "read", "commit", "take", "settle"]
 
 
 class Interceptor(Protocol):
     """Decides whether, when and with what outcome a verb acts, and when a bell rings."""
 
     async def verb(self, verb: Verb, name: str, act: Callable[[], Awaitable[_Result]], /) -> _Result:
-        """Act, or not, and return what the caller shall see; `name` is the verb's first argument."""
+        """Act, or not, and return what the caller shall see; `name` is the verb's first, or what it writes first."""
         ...
 
     def bell(self, inner: Bell, /) -> Bell:
@@ -77,11 +82,26 @@ class Intercepted:
         """See `Backplane.read`."""
         return await self._through.verb("read", log, lambda: self._inner.read(log, after=after, limit=limit, ttl=ttl))
 
+    async def commit(self, *writes: Write, expect: CommitExpectation, ring: Sequence[str] = ()) -> bool:
+        """See `Backplane.commit`."""
+        first = writes[0] if writes else None
+        name = first.key if isinstance(first, Put | Remove) else "" if first is None else first.agenda
+        return await self._through.verb("commit", name, lambda: self._inner.commit(*writes, expect=expect, ring=ring))
+
+    async def take(self, agenda: str, *, hold: float, limit: int = 1) -> Taken:
+        """See `Backplane.take`."""
+        return await self._through.verb("take", agenda, lambda: self._inner.take(agenda, hold=hold, limit=limit))
+
     @asynccontextmanager
     async def watch(self, log: str, *, poll: float = 5.0) -> AsyncIterator[Bell]:
         """See `Backplane.watch`."""
         async with self._inner.watch(log, poll=poll) as bell:
             yield self._through.bell(bell)
+
+    @property
+    def durable(self) -> bool:
+        """See `Backplane.durable`."""
+        return self._inner.durable
 
     async def settle(self, scope: str) -> None:
         """See `Backplane.settle`."""

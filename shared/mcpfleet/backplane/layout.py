@@ -43,6 +43,10 @@ class Layout:
         """The sorted set of a pool's members by the moment their places end, in Unix milliseconds."""
         return self.cell(pool) + b"#pool"
 
+    def agenda(self, agenda: str) -> bytes:
+        """The sorted set of an agenda's members by when they are due, in Unix milliseconds."""
+        return self.cell(agenda) + b"#agenda"
+
     def settled(self, scope: str) -> bytes:
         """The string that `settle` writes, so that there is something to wait for."""
         return f"{self.prefix}{{{checked_scope(scope)}}}:#settled".encode()

@@ -21,14 +21,23 @@ from mcpfleet.backplane.base import (
     REMEMBERED,
     Bell,
     CellExpectation,
+    CommitExpectation,
     Entry,
     LogExpectation,
+    Plan,
     Position,
+    Put,
+    Remove,
+    Taken,
+    Unplan,
+    Write,
     at_least_one,
     checked,
+    checked_commit,
     checked_mark,
     checked_member,
     checked_scope,
+    delay,
     milliseconds,
     mint,
     sized,
@@ -88,12 +97,21 @@ class _Pool:
 
 
 @dataclass(slots=True)
+class _Agenda:
+    """When each member is due."""
+
+    deadline: float
+    members: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Contents:
     """All that a store holds at one moment."""
 
     cells: dict[str, _Cell] = field(default_factory=dict)
     logs: dict[str, _Log] = field(default_factory=dict)
     pools: dict[str, _Pool] = field(default_factory=dict)
+    agendas: dict[str, _Agenda] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -125,18 +143,23 @@ class MemoryStore:
             log.deadline -= seconds
         for pool in held.pools.values():
             pool.members = {member: deadline - seconds for member, deadline in pool.members.items()}
+        for agenda in held.agendas.values():
+            agenda.deadline -= seconds
+            agenda.members = {member: due - seconds for member, due in agenda.members.items()}
 
     def names(self) -> list[str]:
-        """Return the names of all living cells, logs and pools, sorted."""
+        """Return the names of all living cells, logs, pools and agendas, sorted."""
         now, held = self.clock(), self._contents
         cells = [key for key, cell in held.cells.items() if cell.deadline > now]
         logs = [name for name, log in held.logs.items() if log.deadline > now]
         pools = [name for name, pool in held.pools.items() if pool.deadline > now]
-        return sorted(cells + logs + pools)
+        agendas = [name for name, agenda in held.agendas.items() if agenda.members and agenda.deadline > now]
+        return sorted(cells + logs + pools + agendas)
 
     def __len__(self) -> int:
-        """How many cells, logs and pools are kept, the expired but not yet swept among them."""
-        return len(self._contents.cells) + len(self._contents.logs) + len(self._contents.pools)
+        """How many cells, logs, pools and agendas are kept, the expired but not yet swept among them."""
+        held = self._contents
+        return len(held.cells) + len(held.logs) + len(held.pools) + len(held.agendas)
 
     def cell(self, key: str) -> _Cell | None:
         """The living cell of that name."""
@@ -168,6 +191,28 @@ class MemoryStore:
             del pool.members[member]
         return pool
 
+    def agenda(self, name: str) -> dict[str, float]:
+        """When each member of a living agenda is due; an absent one has none."""
+        found = self._contents.agendas.get(name)
+        return found.members if found and found.deadline > self.clock() else {}
+
+    def write(self, write: Write) -> None:
+        """Make one write of a commit."""
+        match write:
+            case Put(key, value, ttl):
+                self.put_cell(key, value, milliseconds(ttl))
+            case Remove(key):
+                self._contents.cells.pop(key, None)
+            case Plan(name, member, within, ttl):
+                if not self.agenda(name):
+                    self._contents.agendas[name] = _Agenda(0.0)
+                agenda = self._contents.agendas[name]
+                agenda.deadline = max(agenda.deadline, self.deadline(milliseconds(ttl)))
+                agenda.members[member] = self.deadline(delay(within))
+                self._wrote()
+            case Unplan(name, member):
+                self.agenda(name).pop(member, None)
+
     def remove(self, key: str) -> bool:
         """Remove the cell or log of that name; a removed log rings."""
         had_cell = self.cell(key) is not None
@@ -190,6 +235,9 @@ class MemoryStore:
             held.cells = {key: cell for key, cell in held.cells.items() if cell.deadline > now}
             held.logs = {name: log for name, log in held.logs.items() if log.deadline > now}
             held.pools = {name: pool for name, pool in held.pools.items() if pool.deadline > now}
+            held.agendas = {
+                name: agenda for name, agenda in held.agendas.items() if agenda.members and agenda.deadline > now
+            }
             self._writes, self._kept = 0, len(self)
 
 
@@ -305,11 +353,41 @@ class MemoryBackplane:
             found.deadline = self.store.deadline(ttl_ms)
         return found.after(after, limit)
 
+    async def commit(self, *writes: Write, expect: CommitExpectation, ring: Sequence[str] = ()) -> bool:
+        """See `Backplane.commit`."""
+        checked_commit(writes, expect, ring)
+        await asyncio.sleep(0)
+        if not all(self._holds(key, value) for key, value in expect.items()):
+            return False
+        for write in writes:
+            self.store.write(write)
+        for name in ring:
+            self.store.bells.ring(name)
+        return True
+
+    async def take(self, agenda: str, *, hold: float, limit: int = 1) -> Taken:
+        """See `Backplane.take`."""
+        checked(agenda)
+        hold_ms = milliseconds(hold)
+        at_least_one(limit)
+        await asyncio.sleep(0)
+        members, now = self.store.agenda(agenda), self.store.clock()
+        due = sorted((at, member) for member, at in members.items() if at <= now)[:limit]
+        taken = tuple(member for _, member in due)
+        others = [at for member, at in members.items() if member not in taken]
+        members.update(dict.fromkeys(taken, self.store.deadline(hold_ms)))
+        return Taken(taken, max(0.0, min(others) - now) if others else None)
+
     @asynccontextmanager
     async def watch(self, log: str, *, poll: float = 5.0) -> AsyncIterator[Bell]:
         """See `Backplane.watch`."""
         with self.store.bells.hung(checked(log), poll) as bell:
             yield bell
+
+    @property
+    def durable(self) -> bool:
+        """See `Backplane.durable`: memory keeps nothing longer than the process."""
+        return False
 
     async def settle(self, scope: str) -> None:
         """See `Backplane.settle`: memory is as durable as it will ever be."""

@@ -1,4 +1,4 @@
-"""The backplane on Redis: the eight verbs as commands and scripts, and the tasks that keep its connections.
+"""The backplane on Redis: the ten verbs as commands and scripts, and the tasks that keep its connections.
 
 A process has, to each server that holds a part of the namespace, one connection for commands and one for bells. None of
 this module's verbs ever sends a write twice; `link` says what becomes of a command when a connection is lost.
@@ -19,13 +19,22 @@ from mcpfleet.backplane.base import (
     READ_BYTES,
     Bell,
     CellExpectation,
+    CommitExpectation,
     Entry,
     LogExpectation,
+    Plan,
     Position,
+    Put,
+    Remove,
+    Taken,
+    Unplan,
+    Write,
     at_least_one,
+    checked_commit,
     checked_mark,
     checked_member,
     checked_scope,
+    delay,
     milliseconds,
     mint,
     sized,
@@ -208,14 +217,54 @@ class RedisBackplane:
                 return _chained(rows, after, Position(offset, mark.decode()))
         raise _unexpected(reply)
 
+    async def commit(self, *writes: Write, expect: CommitExpectation, ring: Sequence[str] = ()) -> bool:
+        """See `Backplane.commit`; while Redis is full, only a commit that expects no cell to be absent works."""
+        checked_commit(writes, expect, ring)
+        keys: list[bytes] = [self.layout.cell(cell) for cell in expect]
+        arguments: list[Argument] = [b"" if held is ABSENT else b"=" + held for held in expect.values()]
+        arguments += [self.layout.log(name).bell for name in ring]
+        for write in writes:
+            key, told = self._written(write)
+            keys.append(key)
+            arguments += told
+        script = self._scripts.commit if ABSENT in expect.values() else self._scripts.amend
+        return await self._run(script, tuple(keys), len(expect), len(ring), *arguments) == 1
+
+    async def take(self, agenda: str, *, hold: float, limit: int = 1) -> Taken:
+        """See `Backplane.take`."""
+        key = self.layout.agenda(agenda)
+        match await self._run(self._scripts.take, (key,), milliseconds(hold), at_least_one(limit)):
+            case [list(members), int(wait)]:
+                taken = tuple(member.decode() for member in members if isinstance(member, bytes))
+                return Taken(taken, None if wait < 0 else wait / 1000)
+            case reply:
+                raise _unexpected(reply)
+
     def watch(self, log: str, *, poll: float = 5.0) -> AbstractAsyncContextManager[Bell]:
         """See `Backplane.watch`."""
         return self.servers.watch(log, poll)
+
+    @property
+    def durable(self) -> bool:
+        """See `Backplane.durable`."""
+        return self.servers.durable
 
     async def settle(self, scope: str) -> None:
         """See `Backplane.settle`; call it within `settlement.TAKEOVER` seconds of the write it is for."""
         checked_scope(scope)
         await self.servers.settle(scope)
+
+    def _written(self, write: Write) -> tuple[bytes, tuple[Argument, ...]]:
+        """The key of one write of a commit, and what its script is told of it."""
+        match write:
+            case Put(key, value, ttl):
+                return self.layout.cell(key), (b"put", value, milliseconds(ttl))
+            case Remove(key):
+                return self.layout.cell(key), (b"remove",)
+            case Plan(agenda, member, within, ttl):
+                return self.layout.agenda(agenda), (b"plan", member.encode(), delay(within), milliseconds(ttl))
+            case Unplan(agenda, member):
+                return self.layout.agenda(agenda), (b"unplan", member.encode())
 
     async def _run(self, script: Script, keys: tuple[bytes, ...], *arguments: Argument) -> Reply:
         """Run a script; one that the server has forgotten is sent whole, which repeats nothing since nothing ran."""

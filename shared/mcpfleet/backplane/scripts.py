@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from importlib import resources
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,15 @@ class Script:
     digest: bytes
 
 
+WHEN_FULL: Final = {"amend": "commit"}
+"""The scripts that are another one, but work on a full Redis."""
+
+
 def _read(name: str) -> Script:
-    text = resources.files("mcpfleet.backplane").joinpath("lua", f"{name}.lua").read_bytes()
+    file = WHEN_FULL.get(name, name)
+    text = resources.files("mcpfleet.backplane").joinpath("lua", f"{file}.lua").read_bytes()
+    if name in WHEN_FULL:
+        text = text.replace(b"#!lua\n", b"#!lua flags=allow-oom\n", 1)
     return Script(name, text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
 
 
@@ -30,13 +38,16 @@ class Scripts:
     """All of them."""
 
     admit: Script
+    amend: Script
     append: Script
+    commit: Script
     delete: Script
     open: Script
     read: Script
     renew: Script
     reopen: Script
     swap: Script
+    take: Script
 
     @classmethod
     def load(cls) -> "Scripts":

@@ -33,6 +33,11 @@ class Servers(Protocol):
         """See `Backplane.watch`."""
         ...
 
+    @property
+    def durable(self) -> bool:
+        """See `Backplane.durable`."""
+        ...
+
     async def settle(self, scope: str) -> None:
         """See `Backplane.settle`."""
         ...

@@ -60,6 +60,11 @@ class Single:
         """See `Servers.watch`."""
         return self._node.switchboard.watch(log, poll)
 
+    @property
+    def durable(self) -> bool:
+        """See `Servers.durable`."""
+        return self._settlement is not None
+
     async def settle(self, scope: str) -> None:
         """See `Servers.settle`."""
         if self._settlement is not None:

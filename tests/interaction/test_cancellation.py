@@ -6,9 +6,8 @@ from typing import Final
 
 import pytest
 
-from tests.answer import Answer
-from tests.fleets import Fleet, Shape
-from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Client, RequestId, Stream, connected
+from tests.fleets import Fleet
+from tests.wire import LATEST_HANDSHAKE, LEGACY, MODERN, Stream, connected
 
 every_legacy = pytest.mark.parametrize("date", LEGACY)
 both_kinds = pytest.mark.parametrize("tool", ["slow", "block"])
@@ -67,29 +66,6 @@ async def test_a_cancel_for_the_future_does_not_hit_a_later_request_of_that_id(f
     async with connected(fleet.url, date) as client:
         assert (await client.cancel("soon")).status == 202
         assert (await client.call("slow", as_id="soon", seconds=0.4, tag="served")).text == "served"
-
-
-@pytest.mark.parametrize("fleet", [Shape("redis", 3)], indirect=True, ids=str)
-@every_legacy
-async def test_a_race_between_result_and_cancel_has_one_outcome_and_harms_nobody(fleet: Fleet, date: str) -> None:
-    """Cancellation, "Timing Considerations": one response or none, and the session goes on."""
-
-    async def race(client: Client, turn: int) -> Answer:
-        request_id: RequestId = f"race-{turn}"
-        async with asyncio.TaskGroup() as tasks:
-            call = tasks.create_task(client.call("slow", as_id=request_id, pin=turn % 3, seconds=turn * 0.01, tag="x"))
-            for _ in range(turn % 4):  # so many round trips after the call
-                await client.request("ping", pin=(turn + 1) % 3)
-            tasks.create_task(client.cancel(request_id, pin=(turn + 1) % 3))
-        return call.result()
-
-    async with connected(fleet.url, date) as client:
-        answers = await asyncio.gather(*(race(client, turn) for turn in range(24)))
-        assert (await client.call("echo", x="lives")).text == "lives"
-    for answer in answers:
-        assert answer.status == 200
-        assert len(answer.messages) <= 1
-        assert not answer.messages or answer.text == "x"
 
 
 @every_legacy

@@ -1,0 +1,1 @@
+"""Durable tasks (the extension `io.modelcontextprotocol/tasks`): kept by a record, woken by an agenda."""

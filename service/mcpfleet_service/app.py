@@ -11,14 +11,13 @@ from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.server.auth import Authenticate
 from mcpfleet.server.choice import Choose
-from mcpfleet.server.exchange import Retention
 from mcpfleet.server.fleet import Fleet
-from mcpfleet.server.policy import Policy
 from mcpfleet_service.doors import Doors, endpoints
 from mcpfleet_service.endpoint import Endpoint, Sort
 from mcpfleet_service.guards import Guard
 from mcpfleet_service.health import health
 from mcpfleet_service.life import Life
+from mcpfleet_service.policy import policy_of
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.store import redis_of
 from mcpfleet_service.target import find_server, named
@@ -52,7 +51,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        opened, policy = _opened(backplane, server, settings), _policy(settings)
+        opened, policy = _opened(backplane, server, settings), policy_of(settings)
         async with life.lived(opened, named(server, settings), policy, choose):
             yield
 
@@ -88,20 +87,3 @@ def _opened(backplane: Backplane | None, server: Server, settings: Settings) -> 
     if settings.redis_url is None:
         return nullcontext(MemoryBackplane())
     return redis_of(server.name, settings.redis_url, settings)
-
-
-def _policy(settings: Settings) -> Policy:
-    return Policy(
-        session_idle=settings.session_idle or float(365 * 86_400),
-        max_sessions=settings.max_sessions,
-        lease=settings.lease,
-        stream_after=settings.sse_after,
-        hold=settings.hold,
-        state_ttl=settings.state_ttl,
-        key_encryption_key=settings.wrapping_key,
-        retention=Retention(settings.retention, settings.retention_entries),
-        max_listens=settings.max_listens,
-        drain=settings.drain,
-        handshake=settings.handshake_revision,
-        page_size=settings.page_size,
-    )

@@ -100,6 +100,35 @@ def serve(
 
 
 @app.command()
+def work(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:SERVER]", help="Whose tasks; without it, what installed packages register."),
+    ] = None,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(help="Which tasks, the first queue's first; may be repeated: MCPFLEET_TASK_QUEUES, else default."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="How many tasks at once: MCPFLEET_TASK_CONCURRENCY, else 10.")
+    ] = None,
+    redis_url: Annotated[
+        str | None, typer.Option(help="What it shares with those that serve: MCPFLEET_REDIS_URL.")
+    ] = None,
+) -> None:
+    """Run the tasks that serving processes make, until SIGTERM or Ctrl-C."""
+    _require("redis", "redis")
+    from mcpfleet_service.settings import Settings  # noqa: PLC0415  # would slow `--help`
+    from mcpfleet_service.working import run  # noqa: PLC0415  # it loads the whole engine
+
+    queues = None if queue is None else ",".join(queue)
+    given = {"APP": target, "TASK_QUEUES": queues, "TASK_CONCURRENCY": concurrency, "REDIS_URL": redis_url}
+    os.environ.update({f"MCPFLEET_{name}": str(value) for name, value in given.items() if value is not None})
+    sys.path.insert(0, str(Path.cwd()))
+    raise typer.Exit(run(Settings.from_environment(os.environ)))
+
+
+@app.command()
 def stdio(
     target: Annotated[
         str | None,

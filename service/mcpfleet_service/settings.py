@@ -26,6 +26,7 @@ HostName = Annotated[str, Meta(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[^\s/@,:\[\]]+)(:[
 Namespace = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Origin = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]*://[^\s/@,]+$")]
 Path = Annotated[str, Meta(pattern=r"^(/|(/[A-Za-z0-9_.~-]+)+)$")]
+Queue = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 RedisUrl = Annotated[str, Meta(pattern=r"^(rediss?(\+cluster|\+sentinel)?|unix)://.+$")]
 Seconds = Annotated[float, Meta(gt=0, le=_YEAR)]
 ServerName = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -191,6 +192,34 @@ class Settings:
         Count | None,
         Variable("PAGE_SIZE", COUNT, "how many items a page of a list has", off=True),
     ] = None
+    task_ttl: Annotated[
+        Seconds,
+        Variable("TASK_TTL_SECONDS", SECONDS, "how long a task and its result are kept, from its creation"),
+    ] = 3600.0
+    task_attempts: Annotated[
+        Count,
+        Variable("TASK_ATTEMPTS", COUNT, "how often a task is begun whose processes die, if its tool may run twice"),
+    ] = 3
+    task_concurrency: Annotated[
+        Count,
+        Variable("TASK_CONCURRENCY", COUNT, "how many tasks one process runs at once"),
+    ] = 10
+    task_queues: Annotated[
+        Annotated[tuple[Queue, ...], Meta(min_length=1)],
+        Variable("TASK_QUEUES", "names of queues, separated by commas", "whose tasks it runs, the first one's first"),
+    ] = ("default",)
+    task_poll: Annotated[
+        Seconds,
+        Variable("TASK_POLL_SECONDS", SECONDS, "how often clients are told to ask for a task"),
+    ] = 1.0
+    max_tasks: Annotated[
+        Count | None,
+        Variable("MAX_TASKS", COUNT, "how many unfinished tasks the whole fleet holds", off=True),
+    ] = 10_000
+    max_tasks_each: Annotated[
+        Count | None,
+        Variable("MAX_TASKS_EACH", COUNT, "how many of them one principal may have", off=True),
+    ] = 100
     drain_delay: Annotated[
         Delay,
         Variable("DRAIN_DELAY", DELAY, "how long a process that was told to stop still serves everything"),

@@ -39,6 +39,8 @@ class Beat(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tells one registry from another: processes with equal ones serve the same lists."""
     load: float
     leaving: bool = False
+    worker: bool = False
+    """Whether it is of the worker tier."""
 
 
 @runtime_checkable

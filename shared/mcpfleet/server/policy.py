@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.exchange import Retention
+from mcpfleet.server.tasks.policy import TaskPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +46,4 @@ class Policy:
     """How many more synchronous calls may wait for a thread; beyond that they are refused."""
     page_size: int | None = None
     """How many items a page of a list has; None: all of them."""
+    tasks: TaskPolicy = field(default_factory=TaskPolicy)

@@ -7,15 +7,12 @@ asked before, not by when: handlers may ask several at once.
 """
 
 import asyncio
-import hashlib
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
 from mcpfleet.server.outlet import Outlet
+from mcpfleet.server.recurrence import Recurrence
 
 TURNS: Final = 10
 """How many turns of the event loop the handler has, after a question, to ask further ones at the same time."""
@@ -52,7 +49,7 @@ class Round:
         self._patience = patience
         self._answers = dict(memory.answers)
         self._steps = dict(memory.steps)
-        self._counts: Counter[str] = Counter()
+        self._recurrence = Recurrence()
         self._task = asyncio.current_task()
         self._timer: asyncio.Handle | None = None
         self._awaited = set(memory.asked)
@@ -76,7 +73,7 @@ class Round:
 
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
         """The answer, if the client has given it; else the round ends here."""
-        key = self._key("q", {"method": method, "params": params})
+        key = self._recurrence.key("q", {"method": method, "params": params})
         self._awaited.discard(key)
         answer = self._answers.get(key, self._given.get(key))
         if answer is not None:
@@ -96,7 +93,7 @@ class Round:
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """The value of a step: what it came to in an earlier round, else now."""
-        key = self._key("s", name)
+        key = self._recurrence.key("s", name)
         if key not in self._steps:
             self._steps[key] = await work()
         return self._steps[key]
@@ -105,11 +102,6 @@ class Round:
         """Note that the handler has ended."""
         if self._timer is not None:
             self._timer.cancel()
-
-    def _key(self, kind: str, what: Any) -> str:
-        digest = hashlib.blake2b(msgspec.json.encode(what, order="sorted"), digest_size=9).hexdigest()
-        self._counts[kind + digest] += 1
-        return f"{kind}{self._counts[kind + digest]}-{digest}"
 
     def _watch(self, turns: int) -> None:
         """End the round after some turns; but as long as the handler has not come to where it was, give it time."""

@@ -23,3 +23,5 @@ class TaskPolicy:
     """How often clients are told to ask."""
     queues: tuple[str, ...] = ("default",)
     """Which queues this process runs tasks of: nothing of a later one while an earlier one has something."""
+    worker: bool = False
+    """Whether this process is of the worker tier; one that serves runs tasks only while no such process is alive."""

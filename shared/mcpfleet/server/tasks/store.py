@@ -156,6 +156,17 @@ class Tasks:
             await asyncio.sleep(backoff.pause())
         raise Unavailable(f"a task changed {CHANGE_TRIES} times meanwhile")
 
+    async def replace(self, found: Found, step: Step) -> bool:
+        """Change a task that is as it was found; False if it is not, and then nothing happened."""
+        names = found.names
+        try:
+            made = await self._write(names, found.raw, step)
+        except InDoubt:
+            made = await self._backplane.get(names.record) == pack(step.record)
+        if made and step.record.terminal:
+            await self._leave(names.id, step.record.work.owner)
+        return made
+
     async def say(self, names: Names, lease: bytes, message: str, *, life: float) -> bool:
         """Note what the run of a task says of itself; False once its lease is no longer this one."""
         progress = Put(names.progress, pack(Progress(message, self.clock())), life)
@@ -166,10 +177,10 @@ class Tasks:
         step = self.queued(found.names, found.record, within=within)
         await self._backplane.commit(*step.writes, expect={found.names.record: found.raw})
 
-    async def forget(self, names: Names, queue: str, found: Found | None) -> None:
-        """Take a task that is as it was found, or is no more (None), off the agenda of a queue."""
+    async def forget(self, names: Names, agenda: str, found: Found | None) -> None:
+        """Take a task that is as it was found, or is no more (None), off an agenda."""
         expect: CellExpectation = ABSENT if found is None else found.raw
-        await self._backplane.commit(Unplan(names.queue(queue), names.id), expect={names.record: expect})
+        await self._backplane.commit(Unplan(agenda, names.id), expect={names.record: expect})
 
     async def due(self, agenda: str, *, hold: float, limit: int) -> Taken:
         """The tasks whose time has come on an agenda, put off by `hold` seconds for everybody else."""
@@ -182,6 +193,13 @@ class Tasks:
             record,
             (Unplan(queue, names.id), Unplan(names.ends, names.id), Remove(names.lease), Remove(names.progress)),
         )
+
+    def given_back(self, names: Names, record: Record, *, within: float = 0.0) -> Step:
+        """The step by which a task that is in nobody's hands goes on: in so many seconds, or once it is answered."""
+        done = (Remove(names.lease), Remove(names.progress))
+        if record.status == "input_required":
+            return Step(record, (Unplan(names.queue(record.work.queue), names.id), *done))
+        return self.queued(names, record, within=within, writes=done)
 
     def queued(self, names: Names, record: Record, *, within: float = 0.0, writes: Sequence[Write] = ()) -> Step:
         """The step by which a task is to be run in so many seconds."""

@@ -1,0 +1,39 @@
+"""Running one worker: the process that the settings describe, without a web server."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from mcpfleet.errors import SettingsError
+from mcpfleet_service.policy import policy_of
+from mcpfleet_service.settings import Settings
+from mcpfleet_service.store import redis_of
+from mcpfleet_service.target import find_server, named
+from mcpfleet_workers.worker import work
+
+
+def run(settings: Settings) -> int:
+    """Work until SIGTERM or SIGINT and return the exit code, 0.
+
+    Raises `SettingsError` if it cannot start, and whatever ends the engine, so that a supervisor replaces the process.
+    """
+    if settings.redis_url is None:
+        raise SettingsError("a worker shares its tasks with the processes that serve: set MCPFLEET_REDIS_URL")
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s:     %(message)s")
+    for ours in ("mcpfleet", "mcpfleet_workers"):
+        logging.getLogger(ours).setLevel(logging.INFO)
+    server = find_server(settings)
+    opening = redis_of(server.name, settings.redis_url, settings)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(work(named(server, settings), opening, policy_of(settings, worker=True)))
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The faster event loop, where it is installed, as the web server has it; None: Python's own."""
+    if find_spec("uvloop") is None:
+        return None
+    import uvloop  # noqa: PLC0415  # an extra
+
+    return uvloop.new_event_loop

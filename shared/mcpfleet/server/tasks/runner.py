@@ -114,16 +114,14 @@ class Runner:
                     group.create_task(self._listen(partition))
                 backoff = Backoff()
                 while True:
-                    slot = await self._slots.take()
                     try:
-                        due = await self._next()
+                        taken = await self._next()
                         backoff.reset()
                     except BackplaneError as error:
-                        slot.leave()
                         log.warning("no task can be taken: %s", error)
                         await asyncio.sleep(backoff.pause())
-                        continue
-                    group.create_task(self._serve(due, slot))
+                    else:
+                        group.create_task(self._serve(*taken))
 
     async def ended(self, *, within: float) -> None:
         """Wait until no task is in the hands of this process, for so many seconds at most."""
@@ -156,17 +154,29 @@ class Runner:
                     self._next_look[Place(name, partition)] = 0.0
                 self._woken.set()
 
-    async def _next(self) -> Due:
-        """The next task whose time has come: of the first queue that has one."""
+    async def _next(self) -> tuple[Due, Slot]:
+        """The next task whose time has come, of the first queue that has one, and a place for it."""
         while True:
             self._woken.clear()
-            if self._wanted() and not self._process.draining.begun and not self._stopped:
-                for place in self._places():
-                    if (due := await self._look(place)) is not None:
-                        return due
+            slot = await self._slots.take()  # and not while nothing is due: who comes back from waiting needs one too
+            try:
+                if (due := await self._found()) is not None:
+                    return due, slot
+            except BaseException:
+                slot.leave()
+                raise
+            slot.leave()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
                     await self._woken.wait()
+
+    async def _found(self) -> Due | None:
+        if self._stopped or self._process.draining.begun or not self._wanted():
+            return None
+        for place in self._places():
+            if (due := await self._look(place)) is not None:
+                return due
+        return None
 
     async def _look(self, place: Place) -> Due | None:
         began = time.monotonic()

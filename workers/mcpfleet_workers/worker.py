@@ -39,6 +39,6 @@ async def work(server: Server, opening: AbstractAsyncContextManager[Backplane], 
 
 
 async def _hearing(engine: Engine) -> NoReturn:
-    while engine.hears:
+    while engine.hears:  # noqa: ASYNC110 - nobody is told when it goes deaf
         await asyncio.sleep(LOOK_EVERY)
     raise Deaf

@@ -179,16 +179,19 @@ class Runner:
         return None
 
     async def _look(self, place: Place) -> Due | None:
-        began = time.monotonic()
-        if self._next_look[place] > began:
+        now = time.monotonic()
+        if self._next_look[place] > now:
             return None
         agenda = queue(place.partition, place.queue)
+        looked = self._next_look[place] = now + LOOK_EVERY  # before looking: its bell may ring meanwhile
         taken = await self._tasks.due(agenda, hold=self._process.policy.lease, limit=1)
-        if not taken.members:
-            self._next_look[place] = began + min(LOOK_EVERY, LOOK_EVERY if taken.wait is None else taken.wait)
-            return None
-        names = names_of(taken.members[0])
-        return None if names is None else Due(names, agenda)
+        if taken.members:
+            self._next_look[place] = 0.0
+            names = names_of(taken.members[0])
+            return None if names is None else Due(names, agenda)
+        if taken.wait is not None and self._next_look[place] == looked:
+            self._next_look[place] = min(looked, now + taken.wait)
+        return None
 
     def _places(self) -> Iterator[Place]:
         """All agendas, in the order of their queues, and of each queue another partition first each time."""

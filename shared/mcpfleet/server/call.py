@@ -157,6 +157,9 @@ class Call:
         with suppress(LogGone, Unavailable):  # the session has ended, or a connection to another process stays
             await self._means.signals.send(self._session, HungUp(self.stream.exchange.id, retry_ms))
 
+    async def detach(self) -> None:
+        """Do nothing: no legacy client takes a task for a result."""
+
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do it: a call of a session runs once, from its beginning to its end."""
         return await work()

@@ -32,6 +32,8 @@ class Caller:
     """What the client answers in this round, by key, as it came."""
     request_state: str | None = None
     """What the handler wanted to find again in this round."""
+    task_id: str | None = None
+    """The task that this is the run of; None: its client waits for it."""
     reachable: bool = True
     """False without sessions: nothing is known of the client, and it has no way to answer."""
 
@@ -53,7 +55,12 @@ class Caller:
 
     @property
     def progress_token(self) -> RequestId | None:
-        """The token for progress notifications, if the client sent a valid one (`0` and `""` are valid)."""
+        """The token for progress notifications, if the client sent a valid one (`0` and `""` are valid).
+
+        A task tells of its progress whether or not there is one.
+        """
+        if self.task_id is not None:
+            return self.task_id
         token = self.meta.get("progressToken")
         return token if isinstance(token, str) or type(token) is int else None
 

@@ -75,6 +75,11 @@ class Context:
         return self._caller.session_id
 
     @property
+    def task_id(self) -> str | None:
+        """The task that this is the run of (extension `io.modelcontextprotocol/tasks`); None: its client waits."""
+        return self._caller.task_id
+
+    @property
     def principal(self) -> Principal | None:
         """Who sent this request (never whoever opened the session); None without authentication."""
         return self._caller.principal
@@ -273,6 +278,15 @@ class Context:
             return jsontext.loads(jsontext.dumps(to_json(value)))
 
         return await self._outlet.step(name, work)
+
+    async def detach(self) -> None:
+        """Go on as a task, if the tool and the client can (extension `io.modelcontextprotocol/tasks`).
+
+        The client is given a handle in place of the result, and the handler begins again elsewhere, where this returns
+        at once; what it asked, and what it did in steps, is not done again. Where the request cannot become a task,
+        this returns at once too. For tools with `detach=False`: others become tasks before they begin.
+        """
+        await self._outlet.detach()
 
     async def ping(self, *, timeout: float | None = None) -> None:
         """Return when the client has answered a ping (MCP: basic/utilities/ping), which only sessions have."""

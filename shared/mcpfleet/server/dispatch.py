@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfleet.errors import ProtocolError, ToolError
+from mcpfleet.errors import MissingCapability, ProtocolError, ToolError
+from mcpfleet.protocol import tasks
 from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.revisions import Era, Revision
 from mcpfleet.server.around import Around
@@ -30,6 +31,7 @@ from mcpfleet.server.places import Places
 from mcpfleet.server.server import Server
 from mcpfleet.server.switches import Switches
 from mcpfleet.server.threads import Threads
+from mcpfleet.server.tool import Tool
 from mcpfleet.server.versions import Elsewhere, nowhere
 
 Handler = Callable[[Mapping[str, Any], Context], Awaitable[Success]]
@@ -110,7 +112,7 @@ class Dispatcher:
             raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:128]}")
         if self._switches is not None and not await self._switches.ready(fresh=request.method in LISTS):
             raise StoreAway
-        if request.method == CALL_TOOL and context.era is Era.MODERN:
+        if request.method == CALL_TOOL and context.era is Era.MODERN and context.task_id is None:
             self._check_headers(request.params, context)
         return await method.handler(params, context)
 
@@ -143,6 +145,8 @@ class Dispatcher:
         if tool is None:
             raise await self._desk.unknown("tool", name)
         arguments = table(params, "arguments")
+        if tool.task:
+            await self._as_task(tool, arguments, context)
         operation = Operation(
             method=CALL_TOOL,
             target=tool.name,
@@ -153,6 +157,14 @@ class Dispatcher:
             output_schema=tool.definition.output_schema,
         )
         return await self.perform(operation, context)
+
+    async def _as_task(self, tool: Tool, arguments: Mapping[str, Any], context: Context) -> None:
+        """Return if a call of a tool that may become a task is to be served here and now."""
+        if tool.task.support == "required" and not tasks.declared(context.client_capabilities):
+            raise MissingCapability({"extensions": dict(tasks.EXTENSION)})
+        if tool.task.detach:
+            tool.arguments.read(arguments)  # what is wrong with them is told at once
+            await context.detach()
 
     def _check_headers(self, params: Mapping[str, Any], context: Context) -> None:
         """Compare the headers that repeat arguments with the arguments that the client has sent."""

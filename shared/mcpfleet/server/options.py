@@ -4,7 +4,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypedDict, TypeVar, cast
+from typing import Any, Final, Literal, TypedDict, TypeVar, cast
 
 from mcpfleet.errors import RegistrationError
 from mcpfleet.protocol.messages.content import Annotations, Icon
@@ -42,6 +42,14 @@ class ToolOptions(Options, total=False):
     """A JSON Schema in place of the one that the parameters describe; arguments are then not converted."""
     limit: int | None
     """How many calls one process runs at once; others wait their turn for a while."""
+    task: Literal["never", "optional", "required"] | None
+    """Whether a call may become a task, which outlives its request: for clients that take one, or for no others."""
+    detach: bool | None
+    """False: it begins within its call, and becomes a task where it awaits `Context.detach`."""
+    queue: str | None
+    """The queue that its tasks wait in, else `default`."""
+    task_ttl: float | None
+    """Seconds that a task and its result are kept, from its creation; else as the operator says."""
     output_schema: Mapping[str, Any] | None
     """A JSON Schema in place of the one that the return annotation describes."""
 
@@ -110,12 +118,12 @@ def checked_name(name: Any, kind: str) -> str:
     return name
 
 
-def checked_seconds(timeout: float | None, where: str) -> float | None:
-    """The timeout itself; `RegistrationError` if it is none."""
-    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if timeout is not None and not (is_number and 0 < timeout < float("inf")):
-        raise RegistrationError(f"{where}: timeout must be a positive number of seconds")
-    return timeout
+def checked_seconds(seconds: float | None, where: str, option: str = "timeout") -> float | None:
+    """The option itself; `RegistrationError` if it is no length of time."""
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 < seconds < float("inf")):
+        raise RegistrationError(f"{where}: {option} must be a positive number of seconds")
+    return seconds
 
 
 def checked_cache(cache: CacheHint | None, where: str) -> CacheHint | None:

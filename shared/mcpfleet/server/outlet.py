@@ -32,6 +32,11 @@ class Outlet(Protocol):
         """
         ...
 
+    async def detach(self) -> None:
+        """Go on as a task, if the request can: then this run of its handler ends here, and another one returns from
+        this at once."""
+        ...
+
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """What the work comes to; where a request is served in several rounds, it is done in one of them only."""
         ...
@@ -49,6 +54,9 @@ class Silent:
 
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: there is no stream."""
+
+    async def detach(self) -> None:
+        """Do nothing: the request is served as it is."""
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do it: there is one round only."""

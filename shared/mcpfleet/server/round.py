@@ -38,7 +38,15 @@ class Memory:
 class Round:
     """The outlet of one round: what is said passes through, and questions are answered from what is known."""
 
-    def __init__(self, outlet: Outlet, memory: Memory, given: Mapping[str, Any], *, patience: float) -> None:
+    def __init__(
+        self,
+        outlet: Outlet,
+        memory: Memory,
+        given: Mapping[str, Any],
+        *,
+        patience: float,
+        may_detach: bool = False,
+    ) -> None:
         """`given` are the client's `inputResponses`; an answer counts only for a question that was asked.
 
         The handler has `patience` seconds to ask again what it asked before, once it asks something new.
@@ -47,6 +55,7 @@ class Round:
         self._memory = memory
         self._given = {key: value for key, value in given.items() if key in memory.asked}
         self._patience = patience
+        self._may_detach = may_detach
         self._answers = dict(memory.answers)
         self._steps = dict(memory.steps)
         self._recurrence = Recurrence()
@@ -59,6 +68,8 @@ class Round:
         """The longest time, in seconds, that a question gives the client."""
         self.suspended = False
         """Whether the handler was cancelled, because there is something to ask."""
+        self.detached = False
+        """Whether that was because it goes on as a task."""
         self.diverged = False
         """Whether it asked something else than before."""
 
@@ -90,6 +101,13 @@ class Round:
     async def hang_up(self, retry_ms: int) -> None:
         """Pass it on."""
         await self._outlet.hang_up(retry_ms)
+
+    async def detach(self) -> None:
+        """End the round here, if the request may become a task."""
+        if self._may_detach:
+            self.detached = True
+            self._suspend()
+            await asyncio.get_running_loop().create_future()
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """The value of a step: what it came to in an earlier round, else now."""

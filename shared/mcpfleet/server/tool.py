@@ -24,6 +24,7 @@ from mcpfleet.server.options import (
 from mcpfleet.server.outputs import Output
 from mcpfleet.server.schema import Schema
 from mcpfleet.server.signature import Signature
+from mcpfleet.server.taskoptions import TaskOptions, task_options
 from mcpfleet.server.threads import Threads
 
 
@@ -36,11 +37,18 @@ class Tool:
     """Seconds that one call may take; None: no limit of its own."""
     limit: int | None
     """How many calls one process runs at once; None: any number."""
+    task: TaskOptions
     header_map: Sequence[Mirrored]
     """The parameters that clients mirror into HTTP headers."""
     callee: Callee
     arguments: Arguments
     output: Output
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may run again after a run that broke off: it says that it changes nothing, or nothing more."""
+        hints = self.definition.annotations
+        return hints is not None and (hints.idempotent_hint is True or hints.read_only_hint is True)
 
     @property
     def name(self) -> str:
@@ -93,6 +101,7 @@ def compile_tool(tool: Any, *, context_type: type, **given: Unpack[ToolOptions])
         definition=checked_definition(definition, where),
         timeout=checked_seconds(options.get("timeout"), where),
         limit=checked_limit(options.get("limit"), where),
+        task=task_options(options, where),
         header_map=_header_map(arguments.schema, where),
         callee=callee,
         arguments=arguments,

@@ -142,6 +142,9 @@ class Response:
         """Fail: only some methods may ask, and they do it by ending the request, so they never come here."""
         raise CannotAsk("The client cannot be asked anything while this method is served.")
 
+    async def detach(self) -> None:
+        """Do nothing: what can become a task is served in rounds, which take it from there."""
+
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do it."""
         return await work()

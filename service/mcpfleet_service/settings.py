@@ -205,7 +205,7 @@ class Settings:
         Variable("TASK_CONCURRENCY", COUNT, "how many tasks one process runs at once"),
     ] = 10
     task_queues: Annotated[
-        Annotated[tuple[Queue, ...], Meta(min_length=1)],
+        tuple[Queue, ...],
         Variable("TASK_QUEUES", "names of queues, separated by commas", "whose tasks it runs, the first one's first"),
     ] = ("default",)
     task_poll: Annotated[

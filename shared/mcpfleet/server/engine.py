@@ -66,6 +66,10 @@ from mcpfleet.server.signals import Signals
 from mcpfleet.server.standalone import Standalone
 from mcpfleet.server.subscriptions import Subscriptions
 from mcpfleet.server.switches import Switches
+from mcpfleet.server.tasks.reaper import Reaper
+from mcpfleet.server.tasks.run import Run
+from mcpfleet.server.tasks.runner import Runner
+from mcpfleet.server.tasks.store import Tasks
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.versions import Versions, nowhere
 from mcpfleet.server.watches import Watches
@@ -95,10 +99,12 @@ class Engine:
         self.failures = failures = Failures(server.reporter)
         self._around = around = Around(server, self._threads, self.fleet, self._lived, failures)
         self._notices = notices = Notices(server, self._threads, around, failures)
-        dispatcher: Serving = self._dispatcher(server, self._switches)
+        own = self._dispatcher(server, self._switches)
+        dispatcher: Serving = own
         if choose is not None:
             dispatcher = Choice(choose, self._dispatcher, failures)
-        replies = Replies(msgspec.to_builtins(server.info), failures)
+        info = msgspec.to_builtins(server.info)
+        replies = Replies(info, failures)
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
         rounds = Rounds(dispatcher, Shim(dispatcher, server.input_required_legacy_shim), states, self._policy, failures)
         self._modern = Modern(rounds, Listening(server, process, self._watches), replies, around, notices)
@@ -130,6 +136,10 @@ class Engine:
             server, process, sessions, records, signals, self._legacy, requests, standalone, replies, questions, around
         )
         self._stateless = Stateless(server, self._modern, replies, around, notices, self._policy.handshake)
+        tasks = Tasks(backplane, self._policy.tasks)
+        run = Run(own, tasks, failures, info)
+        self._runner = Runner(process, tasks, run, lambda: self._switches.registry, wanted=self._runs_tasks)
+        self._reaper = Reaper(process, tasks, lambda: self._switches.registry)
         self._pulse = Pulse(
             backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
         )
@@ -230,6 +240,8 @@ class Engine:
         yield self.failures.run()
         yield self._keyring.run()
         yield self._versions.run()
+        yield self._runner.run()
+        yield self._reaper.run()
         if self.server.switchable:
             yield self._switches.run()
 
@@ -239,8 +251,10 @@ class Engine:
             clock = asyncio.get_running_loop().time
             await self._calls.ended(within=self._drained_at - clock())
             await self._notices.ended(within=self._drained_at - clock())
+            await self._runner.ended(within=self._drained_at - clock())
         self._stop()
         await self._calls.ended(within=self._policy.lease)
+        await self._runner.ended(within=self._policy.lease)
         await self._notices.ended(within=self._policy.lease)
         await self.failures.reported(within=self._policy.lease)
         await self._pulse.leave()
@@ -249,6 +263,13 @@ class Engine:
         self._calls.stop()
         self._modern.stop()
         self._notices.stop()
+        self._runner.stop()
+
+    def _runs_tasks(self) -> bool:
+        """Whether this process is to run tasks: one that serves does so while no worker is known to be alive."""
+        members = self._pulse.members
+        known = any(member.process == self.id for member in members)
+        return self._policy.tasks.worker or (known and not any(member.worker for member in members))
 
     def _dispatcher(self, server: Server, switches: Switches | None = None) -> Dispatcher:
         return Dispatcher(
@@ -272,7 +293,8 @@ class Engine:
         return _refused(request_id, Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation}), 500)
 
     def _beat(self) -> Beat:
-        return Beat(self.id, self.server.info.version, self.server.registry.digest, float(self.calls))
+        info, digest = self.server.info, self.server.registry.digest
+        return Beat(self.id, info.version, digest, float(self.calls), worker=self._policy.tasks.worker)
 
 
 def _refused(request_id: RequestId | None, refusal: Refusal, status: int) -> Answer:

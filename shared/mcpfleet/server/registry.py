@@ -49,6 +49,11 @@ class Registry:
         """Functions that read what no resource and no template has."""
         self.skills: Catalog[ServedSkill] = Catalog("skill", lambda one: one.definition.uri, _told)
 
+    @property
+    def makes_tasks(self) -> bool:
+        """Whether a call of any tool may become a task."""
+        return any(tool.task for tool in self.tools)
+
     def template(self, uri: str) -> ServedTemplate | None:
         """The template that is this text, or else the first that this URI matches."""
         exact = self.templates.get(uri)

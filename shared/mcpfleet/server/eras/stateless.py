@@ -150,6 +150,9 @@ class OneWay:
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: without sessions no stream is taken up again."""
 
+    async def detach(self) -> None:
+        """Do nothing: no legacy client takes a task for a result."""
+
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do it: there is one round only."""
         return await work()

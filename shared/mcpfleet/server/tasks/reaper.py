@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
 from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.errors import BackplaneError
 from mcpfleet.protocol.tasks import PARTITIONS
 from mcpfleet.server.process import Process
+from mcpfleet.server.registry import Registry
 from mcpfleet.server.tasks.names import ends, names_of
 from mcpfleet.server.tasks.record import Record
 from mcpfleet.server.tasks.store import Step, Tasks, UnknownTask
@@ -26,16 +27,18 @@ class Reaper:
     That one process does it at a time saves work and decides nothing: two of them end each task once all the same.
     """
 
-    def __init__(self, process: Process, tasks: Tasks) -> None:
+    def __init__(self, process: Process, tasks: Tasks, registry: Callable[[], Registry]) -> None:
+        """`registry` tells what is offered now: where no tool makes tasks there are none to end."""
         self._process = process
         self._tasks = tasks
+        self._registry = registry
 
     async def run(self) -> NoReturn:
         """Look every third of the lease time, whenever no other process does, until cancelled."""
         keeper, backoff = self._process.keeper, Backoff()
         while True:
             try:
-                lease = await keeper.hold(LEADER)
+                lease = await keeper.hold(LEADER) if self._registry().makes_tasks else None
                 if lease is not None:
                     async with lease:
                         while not lease.lost.is_set():

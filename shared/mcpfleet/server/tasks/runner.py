@@ -28,7 +28,6 @@ from mcpfleet.server.tasks.attempt import Attempt, Stop
 from mcpfleet.server.tasks.letters import DeadLetter, DeadLetters
 from mcpfleet.server.tasks.names import Names, bell, names_of, queue
 from mcpfleet.server.tasks.outlet import TaskOutlet
-from mcpfleet.server.tasks.policy import TaskPolicy
 from mcpfleet.server.tasks.run import Run
 from mcpfleet.server.tasks.slots import Slot, Slots
 from mcpfleet.server.tasks.store import Found, Step, Tasks, UnknownTask
@@ -80,17 +79,16 @@ class Runner:
         process: Process,
         tasks: Tasks,
         run: Run,
-        tools: Callable[[], Registry],
-        policy: TaskPolicy,
+        registry: Callable[[], Registry],
         *,
         wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`tools` tells what is offered now; `wanted`, whether this process is to take tasks at all."""
+        """`registry` tells what is offered now; `wanted`, whether this process is to take tasks at all."""
         self._process = process
         self._tasks = tasks
         self._run = run
-        self._tools = tools
-        self._policy = policy
+        self._registry = registry
+        self._policy = policy = process.policy.tasks
         self._wanted = wanted
         self._letters = DeadLetters(process.backplane)
         self._slots = Slots(policy.concurrency)
@@ -108,6 +106,8 @@ class Runner:
 
     async def run(self) -> NoReturn:
         """Take and run tasks until cancelled; once the process drains, take no more."""
+        while not self._registry().makes_tasks:  # noqa: ASYNC110 - nobody tells that a tool was added
+            await asyncio.sleep(LOOK_EVERY)
         with self._process.draining.telling(self._drain):
             async with asyncio.TaskGroup() as group:
                 for partition in range(PARTITIONS):
@@ -224,7 +224,7 @@ class Runner:
         record = found.record
         if record.runner and not await self._process.keeper.dead(names.lease):
             return
-        tool = self._tools().tools.get(record.work.tool)
+        tool = self._registry().tools.get(record.work.tool)
         if tool is None and not record.terminal:
             await self._tasks.put_off(found, ELSEWHERE_SECONDS)
             return

@@ -11,7 +11,7 @@ TERMINAL: Final[frozenset[Status]] = frozenset({"completed", "failed", "cancelle
 """What never changes any more ("Task Status")."""
 
 
-class Task(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class CreateTaskResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What a client is told of a task in place of the result of its call ("Task Creation")."""
 
     task_id: str
@@ -25,7 +25,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     poll_interval_ms: int | UnsetType = UNSET
 
 
-class DetailedTask(Task, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class DetailedTask(CreateTaskResult, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Likewise, with what its status comes with ("Task Polling")."""
 
     NOTIFICATION: ClassVar[str] = "notifications/tasks"

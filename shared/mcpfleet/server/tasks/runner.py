@@ -159,13 +159,14 @@ class Runner:
         while True:
             self._woken.clear()
             slot = await self._slots.take()  # and not while nothing is due: who comes back from waiting needs one too
+            due = None
             try:
-                if (due := await self._found()) is not None:
-                    return due, slot
-            except BaseException:
-                slot.leave()
-                raise
-            slot.leave()
+                due = await self._found()
+            finally:
+                if due is None:
+                    slot.leave()
+            if due is not None:
+                return due, slot
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
                     await self._woken.wait()

@@ -40,7 +40,7 @@ class Slot:
         except asyncio.CancelledError:
             self._waiting -= 1
             raise
-        except BaseException:
+        except TimeoutError:
             await self._resume()
             raise
         await self._resume()

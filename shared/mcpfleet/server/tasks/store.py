@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from mcpfleet.backplane.backoff import Backoff
-from mcpfleet.backplane.base import ABSENT, Backplane, CellExpectation, Plan, Put, Remove, Taken, Unplan, Write
+from mcpfleet.backplane.base import ABSENT, Backplane, CommitExpectation, Plan, Put, Remove, Taken, Unplan, Write
 from mcpfleet.backplane.doubt import settled
 from mcpfleet.backplane.limits import Seats
 from mcpfleet.backplane.stored import pack, unpack
@@ -179,8 +179,8 @@ class Tasks:
 
     async def forget(self, names: Names, agenda: str, found: Found | None) -> None:
         """Take a task that is as it was found, or is no more (None), off an agenda."""
-        expect: CellExpectation = ABSENT if found is None else found.raw
-        await self._backplane.commit(Unplan(agenda, names.id), expect={names.record: expect})
+        expect: CommitExpectation = {names.record: ABSENT if found is None else found.raw}
+        await self._backplane.commit(Unplan(agenda, names.id), expect=expect)
 
     async def due(self, agenda: str, *, hold: float, limit: int) -> Taken:
         """The tasks whose time has come on an agenda, put off by `hold` seconds for everybody else."""

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mcpfleet.protocol.jsontext import loads
-from mcpfleet.protocol.messages.tasks import DetailedTask, Task
+from mcpfleet.protocol.messages.tasks import CreateTaskResult, DetailedTask
 from mcpfleet.server.tasks.record import MAX_DEPTH
 from mcpfleet.server.tasks.store import Found
 
 
-def handle(found: Found, *, poll: float) -> Task:
+def handle(found: Found, *, poll: float) -> CreateTaskResult:
     """What is returned in place of the result of its call ("Task Creation"); `poll` is in seconds."""
-    return Task(**_common(found, poll))
+    return CreateTaskResult(**_common(found, poll))
 
 
 def detailed(found: Found, *, poll: float) -> DetailedTask:

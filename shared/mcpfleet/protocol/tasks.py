@@ -7,13 +7,15 @@ from typing import Any, Final
 NAME: Final = "io.modelcontextprotocol/tasks"
 EXTENSION: Final[Mapping[str, dict[str, Any]]] = {NAME: {}}
 """What a server that makes tasks declares among its extensions ("Capability Negotiation")."""
+RESULT_TYPE: Final = "task"
+"""The `resultType` of a result that is the handle of a task ("Polymorphic Results")."""
 METHODS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 MAX_LISTENED: Final = 256
 """How many tasks one `subscriptions/listen` may name."""
 PARTITIONS: Final = 16
 """Into how many parts all tasks are divided; what one atomic write must see lies in one part."""
 
-_ID: Final = re.compile(r"t(\d{1,2})-[0-9a-f]{32}")
+_ID: Final = re.compile(r"t(0|[1-9][0-9]?)-[0-9a-f]{32}")
 
 
 def declared(capabilities: Mapping[str, Any]) -> bool:

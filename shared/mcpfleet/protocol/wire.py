@@ -31,12 +31,14 @@ from mcpfleet.protocol.messages import (
     ReadDirectoryResult,
     ReadResourceResult,
 )
+from mcpfleet.protocol.messages.tasks import DetailedTask
 from mcpfleet.protocol.meta import META, SERVER_INFO
 from mcpfleet.protocol.revisions import LATEST, Era, Revision
 
 Result = (
     CallToolResult
     | CompleteResult
+    | DetailedTask
     | DiscoverResult
     | GetPromptResult
     | GetSkillResult

@@ -34,6 +34,7 @@ from mcpfleet.server.rounds import Rounds
 from mcpfleet.server.sessions import Session, Sessions
 from mcpfleet.server.signals import Cancel, HungUp, Resumed, Signals
 from mcpfleet.server.streams import CallEnded, CallStream
+from mcpfleet.server.tool import Tool
 
 log = logging.getLogger("mcpfleet.call")
 
@@ -157,7 +158,7 @@ class Call:
         with suppress(LogGone, Unavailable):  # the session has ended, or a connection to another process stays
             await self._means.signals.send(self._session, HungUp(self.stream.exchange.id, retry_ms))
 
-    async def detach(self) -> None:
+    async def detach(self, tool: Tool) -> None:
         """Do nothing: no legacy client takes a task for a result."""
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpfleet.errors import CannotAsk, MissingCapability
+from mcpfleet.protocol import tasks
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import Initialize
 from mcpfleet.protocol.jsonrpc import RequestId
 from mcpfleet.protocol.questions import Question, missing
-from mcpfleet.protocol.revisions import Revision
+from mcpfleet.protocol.revisions import Era, Revision
 from mcpfleet.server.auth import Principal
 
 
@@ -63,6 +64,11 @@ class Caller:
             return self.task_id
         token = self.meta.get("progressToken")
         return token if isinstance(token, str) or type(token) is int else None
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether it takes a task in place of a result, which no legacy client does."""
+        return self.revision.era is Era.MODERN and tasks.declared(self.capabilities)
 
     def unaskable(self, question: Question) -> MissingCapability | CannotAsk | None:
         """Why its client cannot be asked this; None if it can."""

@@ -7,9 +7,10 @@ from typing import Any, Final, Literal
 from mcpfleet.errors import RegistrationError
 from mcpfleet.protocol import jsontext, skills
 from mcpfleet.protocol.messages.lifecycle import ListChangedCapability, ResourcesCapability, ServerCapabilities
+from mcpfleet.protocol.tasks import EXTENSION as TASKS
 from mcpfleet.server.registry import Registry
 
-Feature = Literal["tools", "prompts", "resources", "completions", "skills"]
+Feature = Literal["tools", "prompts", "resources", "completions", "skills", "tasks"]
 
 FEATURES: Final[dict[str, Feature]] = {
     "tools/list": "tools",
@@ -35,8 +36,13 @@ _IDENTIFIER: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z
 """A name with a prefix ("Overview", section "_meta", "Key name format")."""
 
 
-def capabilities(registry: Registry, extensions: Extensions) -> ServerCapabilities:
-    """All that is declared: clients hear of every change, in either era."""
+def capabilities(registry: Registry, extensions: Extensions, *, tasks: bool = False) -> ServerCapabilities:
+    """All that is declared: clients hear of every change, in either era; `tasks`: if there are any, too."""
+    declared = {**extensions}
+    if offers(registry, "skills"):
+        declared |= skills.EXTENSION
+    if tasks and offers(registry, "tasks"):
+        declared |= TASKS
     changes = ListChangedCapability(list_changed=True)
     watched = ResourcesCapability(list_changed=True, subscribe=True)
     return ServerCapabilities(
@@ -45,7 +51,7 @@ def capabilities(registry: Registry, extensions: Extensions) -> ServerCapabiliti
         resources=watched if offers(registry, "resources") else None,
         completions={} if offers(registry, "completions") else None,
         logging={},
-        extensions={**extensions, **(skills.EXTENSION if offers(registry, "skills") else {})} or None,
+        extensions=declared or None,
     )
 
 
@@ -76,6 +82,8 @@ def offers(registry: Registry, feature: Feature) -> bool:
             return bool(registry.completers) or _has_choices(registry)
         case "skills":
             return bool(registry.skills)
+        case "tasks":
+            return registry.makes_tasks
 
 
 def _has_choices(registry: Registry) -> bool:

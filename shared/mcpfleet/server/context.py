@@ -26,6 +26,7 @@ from mcpfleet.server.elicitation import Elicited
 from mcpfleet.server.fleet import NOBODY, Fleet
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.shapes import to_json
+from mcpfleet.server.tool import Tool as TaskTool
 
 T = TypeVar("T")
 
@@ -46,6 +47,7 @@ class Context:
         "_outlet",
         "_progress",
         "_state",
+        "_tool",
         "fleet",
         "lifespan",
     )
@@ -59,6 +61,7 @@ class Context:
         self._caller = caller
         self._outlet = outlet
         self._asking = Asking(caller, outlet)
+        self._tool: TaskTool | None = None
         self._progress = -math.inf
         self._cancelled = False
         self._cancel_reason: str | None = None
@@ -111,6 +114,11 @@ class Context:
     def client_capabilities(self) -> Mapping[str, Any]:
         """What the client declared it can do."""
         return self._caller.capabilities
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether the client takes a task in place of a result."""
+        return self._caller.takes_tasks
 
     @property
     def protocol_version(self) -> str:
@@ -286,7 +294,8 @@ class Context:
         at once; what it asked, and what it did in steps, is not done again. Where the request cannot become a task,
         this returns at once too. For tools with `detach=False`: others become tasks before they begin.
         """
-        await self._outlet.detach()
+        if self._tool is not None and not self._closed:
+            await self._outlet.detach(self._tool)
 
     async def ping(self, *, timeout: float | None = None) -> None:
         """Return when the client has answered a ping (MCP: basic/utilities/ping), which only sessions have."""
@@ -318,6 +327,10 @@ class Context:
             raise ValueError("retry must be a number of seconds, from 0")
         if not self._closed:
             await self._outlet.hang_up(math.ceil(retry * 1000))
+
+    def may_detach(self, tool: TaskTool) -> None:
+        """Note which tool is called, whose calls may become tasks; the engine calls it."""
+        self._tool = tool
 
     def cancel(self, reason: str | None = None) -> None:
         """Note that nobody waits for the result any more, and why; the engine calls it."""

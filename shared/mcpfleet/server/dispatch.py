@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfleet.errors import MissingCapability, ProtocolError, ToolError
-from mcpfleet.protocol import tasks
-from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, Request
+from mcpfleet.protocol.jsonrpc import HEADER_MISMATCH, INTERNAL_ERROR, METHOD_NOT_FOUND, Request
 from mcpfleet.protocol.revisions import Era, Revision
+from mcpfleet.protocol.tasks import EXTENSION
 from mcpfleet.server.around import Around
 from mcpfleet.server.boundary import CALL_TOOL, StoreAway
 from mcpfleet.server.callee import InputRequired
@@ -24,12 +24,14 @@ from mcpfleet.server.methods.params import table, text
 from mcpfleet.server.methods.prompts import Prompts
 from mcpfleet.server.methods.resources import Resources
 from mcpfleet.server.methods.skills import Skills
+from mcpfleet.server.methods.tasks import TaskMethods
 from mcpfleet.server.operation import Operation
 from mcpfleet.server.outcome import Outcome, Success
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.places import Places
 from mcpfleet.server.server import Server
 from mcpfleet.server.switches import Switches
+from mcpfleet.server.tasks.store import Tasks
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.tool import Tool
 from mcpfleet.server.versions import Elsewhere, nowhere
@@ -63,13 +65,15 @@ class Dispatcher:
         switches: Switches | None = None,
         around: Around | None = None,
         elsewhere: Elsewhere = nowhere,
+        tasks: Tasks | None = None,
     ) -> None:
-        """`page_size` is how many items a page of a list has; None: all of them."""
+        """`page_size` is how many items a page of a list has; None: all of them. Without `tasks` there are none."""
         self._server = server
         self._threads = threads
         self._around = around or Around(server, threads)
         self._switches = switches
         self._pin = pin
+        self._has_tasks = tasks is not None
         self._desk = desk = Desk(server, threads, self.perform, page_size, switches, elsewhere)
         self._custom = Custom(desk)
         self._places: dict[tuple[str, str], Places] = {}
@@ -89,6 +93,11 @@ class Dispatcher:
             CALL_TOOL: Method(self._call_tool),
             "tools/list": Method(lists.tools),
         }
+        if tasks is not None:
+            methods = TaskMethods(tasks)
+            self._methods["tasks/cancel"] = Method(methods.cancel, eras=MODERN)
+            self._methods["tasks/get"] = Method(methods.get, eras=MODERN)
+            self._methods["tasks/update"] = Method(methods.update, eras=MODERN)
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
         """Serve one request to its outcome; what the peer may not read is logged under a correlation id."""
@@ -160,11 +169,20 @@ class Dispatcher:
 
     async def _as_task(self, tool: Tool, arguments: Mapping[str, Any], context: Context) -> None:
         """Return if a call of a tool that may become a task is to be served here and now."""
-        if tool.task.support == "required" and not tasks.declared(context.client_capabilities):
-            raise MissingCapability({"extensions": dict(tasks.EXTENSION)})
-        if tool.task.detach:
+        if tool.task.support == "required":
+            self._demand_tasks(context)
+        if not self._has_tasks:
+            return
+        context.may_detach(tool)
+        if tool.task.detach and context.takes_tasks:
             tool.arguments.read(arguments)  # what is wrong with them is told at once
             await context.detach()
+
+    def _demand_tasks(self, context: Context) -> None:
+        if not context.takes_tasks:
+            raise MissingCapability({"extensions": EXTENSION})
+        if not self._has_tasks:
+            raise ProtocolError(INTERNAL_ERROR, "This server runs no tasks.", {"reason": "no_tasks"})
 
     def _check_headers(self, params: Mapping[str, Any], context: Context) -> None:
         """Compare the headers that repeat arguments with the arguments that the client has sent."""
@@ -177,7 +195,8 @@ class Dispatcher:
         return Success({})
 
     async def _discover(self, _params: Mapping[str, Any], _context: Context) -> Success:
-        return Success(self._server.discovery(self._pin), self._server.cache_hint("server/discover"))
+        discovery = self._server.discovery(self._pin, tasks=self._has_tasks)
+        return Success(discovery, self._server.cache_hint("server/discover"))
 
     def _offers(self, method: str) -> bool:
         feature = FEATURES.get(method)

@@ -66,6 +66,7 @@ from mcpfleet.server.signals import Signals
 from mcpfleet.server.standalone import Standalone
 from mcpfleet.server.subscriptions import Subscriptions
 from mcpfleet.server.switches import Switches
+from mcpfleet.server.tasks.following import Following
 from mcpfleet.server.tasks.reaper import Reaper
 from mcpfleet.server.tasks.run import Run
 from mcpfleet.server.tasks.runner import Runner
@@ -99,15 +100,19 @@ class Engine:
         self.failures = failures = Failures(server.reporter)
         self._around = around = Around(server, self._threads, self.fleet, self._lived, failures)
         self._notices = notices = Notices(server, self._threads, around, failures)
-        own = self._dispatcher(server, self._switches)
+        tasks = Tasks(backplane, self._policy.tasks)
+        offered = tasks if choose is None else None
+        own = self._dispatcher(server, self._switches, offered)
         dispatcher: Serving = own
         if choose is not None:
             dispatcher = Choice(choose, self._dispatcher, failures)
         info = msgspec.to_builtins(server.info)
         replies = Replies(info, failures)
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
-        rounds = Rounds(dispatcher, Shim(dispatcher, server.input_required_legacy_shim), states, self._policy, failures)
-        self._modern = Modern(rounds, Listening(server, process, self._watches), replies, around, notices)
+        shim = Shim(dispatcher, server.input_required_legacy_shim)
+        rounds = Rounds(dispatcher, shim, states, self._policy, failures, offered)
+        following = None if offered is None else Following(backplane, offered, gather=self._policy.gather)
+        self._modern = Modern(rounds, Listening(server, process, self._watches, following), replies, around, notices)
         sessions = Sessions(process)
         signals = Signals(process, sessions)
         cancellations = Cancellations(process, signals)
@@ -136,7 +141,6 @@ class Engine:
             server, process, sessions, records, signals, self._legacy, requests, standalone, replies, questions, around
         )
         self._stateless = Stateless(server, self._modern, replies, around, notices, self._policy.handshake)
-        tasks = Tasks(backplane, self._policy.tasks)
         run = Run(own, tasks, failures, info)
         self._runner = Runner(process, tasks, run, lambda: self._switches.registry, wanted=self._runs_tasks)
         self._reaper = Reaper(process, tasks, lambda: self._switches.registry)
@@ -271,7 +275,7 @@ class Engine:
         known = any(member.process == self.id for member in members)
         return self._policy.tasks.worker or (known and not any(member.worker for member in members))
 
-    def _dispatcher(self, server: Server, switches: Switches | None = None) -> Dispatcher:
+    def _dispatcher(self, server: Server, switches: Switches | None = None, tasks: Tasks | None = None) -> Dispatcher:
         return Dispatcher(
             server,
             self._threads,
@@ -280,6 +284,7 @@ class Engine:
             switches=switches,
             around=self._around if server is self.server else self._around.inside(server),
             elsewhere=self._versions.elsewhere if server is self.server else nowhere,
+            tasks=tasks,
         )
 
     def _failed(self, error: Exception, message: Incoming | None, principal: Principal | None) -> Answer:

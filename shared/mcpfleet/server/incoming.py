@@ -28,6 +28,9 @@ _NAMED_BY: Final = {
     "resources/subscribe": "uri",
     "resources/unsubscribe": "uri",
     "skills/get": "uri",
+    "tasks/cancel": "taskId",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
     "tools/call": "name",
 }
 """Which param says what a request is for."""

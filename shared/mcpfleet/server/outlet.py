@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from mcpfleet.errors import CannotAsk
+from mcpfleet.server.tool import Tool
 
 
 class Outlet(Protocol):
@@ -32,9 +33,9 @@ class Outlet(Protocol):
         """
         ...
 
-    async def detach(self) -> None:
-        """Go on as a task, if the request can: then this run of its handler ends here, and another one returns from
-        this at once."""
+    async def detach(self, tool: Tool) -> None:
+        """Go on as a task of this tool, if the request can: then this run of its handler ends here, and another one
+        returns from this at once."""
         ...
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
@@ -55,7 +56,7 @@ class Silent:
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: there is no stream."""
 
-    async def detach(self) -> None:
+    async def detach(self, tool: Tool) -> None:
         """Do nothing: the request is served as it is."""
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:

@@ -1,7 +1,8 @@
 """One round of a modern request: the handler runs from its beginning, and finds again what it was told before.
 
 A question without an answer ends the round: the handler is cancelled where it waits, and the client is asked for
-everything that the handler was waiting for. On the retry the handler runs again. What it asked before it gets answered
+everything that the handler was waiting for. On the retry the handler runs again. So it does in the task that a call
+becomes, for which the round ends too. What it asked before it gets answered
 at once, and what it did in a step is not done again. A question is known by what it asks and by how often that was
 asked before, not by when: handlers may ask several at once.
 """
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.recurrence import Recurrence
+from mcpfleet.server.tool import Tool
 
 TURNS: Final = 10
 """How many turns of the event loop the handler has, after a question, to ask further ones at the same time."""
@@ -67,16 +69,16 @@ class Round:
         self.longest: float = 0.0
         """The longest time, in seconds, that a question gives the client."""
         self.suspended = False
-        """Whether the handler was cancelled, because there is something to ask."""
-        self.detached = False
-        """Whether that was because it goes on as a task."""
+        """Whether the handler was cancelled, because there is something to ask or it goes on as a task."""
+        self.detached: Tool | None = None
+        """The tool that it goes on as a task of."""
         self.diverged = False
         """Whether it asked something else than before."""
 
     @property
     def outcome(self) -> Memory:
         """What the next round has to know."""
-        return Memory(self._memory.asked | self.open.keys(), self._answers, self._steps)
+        return Memory(self._memory.asked | self.open.keys(), self._given | self._answers, self._steps)
 
     async def notify(self, method: str, params: Mapping[str, Any], *, newest_of: str | None = None) -> None:
         """Pass it on."""
@@ -93,7 +95,7 @@ class Round:
             return found
         self.open[key] = {"method": method, "params": dict(params)}
         self.longest = max(self.longest, timeout or 0.0)
-        if self._timer is None:
+        if self._timer is None and not self.suspended:
             self._watch(TURNS)
         await asyncio.get_running_loop().create_future()
         raise AssertionError("a future that nobody sets was set")
@@ -102,12 +104,14 @@ class Round:
         """Pass it on."""
         await self._outlet.hang_up(retry_ms)
 
-    async def detach(self) -> None:
-        """End the round here, if the request may become a task."""
-        if self._may_detach:
-            self.detached = True
+    async def detach(self, tool: Tool) -> None:
+        """End the round here, if the request may become a task; what is asked already is asked first."""
+        if not self._may_detach:
+            return
+        if not self.open:
+            self.detached = tool
             self._suspend()
-            await asyncio.get_running_loop().create_future()
+        await asyncio.get_running_loop().create_future()
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
         """The value of a step: what it came to in an earlier round, else now."""

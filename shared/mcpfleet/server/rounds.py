@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcpfleet.errors import ProtocolError
+from mcpfleet.errors import ProtocolError, TooLarge
 from mcpfleet.protocol import jsontext
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Request
 from mcpfleet.protocol.questions import InputRequiredResult, written
+from mcpfleet.protocol.tasks import RESULT_TYPE
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.choice import Serving
 from mcpfleet.server.failures import Failures
@@ -19,10 +20,19 @@ from mcpfleet.server.policy import Policy
 from mcpfleet.server.requeststate import RequestStates, StateTooLarge
 from mcpfleet.server.round import Memory, Requests, Round
 from mcpfleet.server.shim import Shim
+from mcpfleet.server.tasks import view
+from mcpfleet.server.tasks.record import Work
+from mcpfleet.server.tasks.store import Tasks
+from mcpfleet.server.tasks.work import work_of
+from mcpfleet.server.tool import Tool
 from mcpfleet.server.visits import shown
 
 MAX_DEPTH: Final = 256
 """Of what is sealed, which was checked when it came."""
+
+CALL_TOO_LARGE: Final = Refusal(
+    INVALID_PARAMS, "The call is larger than what a task can be made of.", {"reason": "call_too_large"}
+)
 
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 """The methods whose results may ask for input ("Supported Requests")."""
@@ -37,12 +47,14 @@ class Rounds:
     states: RequestStates
     policy: Policy
     failures: Failures = field(default_factory=Failures)
+    tasks: Tasks | None = None
+    """None: no call becomes a task."""
 
     async def serve(self, request: Request, caller: Caller, outlet: Outlet) -> Outcome:
         """The outcome of this round: a result, an error, or what the client is asked for.
 
         Legacy revisions have one round only, in which questions are requests. Raises `Unavailable` if the store must be
-        asked for a key and cannot, and nothing else but cancellation.
+        asked for a key or takes no task, `TooManyTasks`, and nothing else but cancellation.
         """
 
         def failed(why: str) -> Refusal:
@@ -59,12 +71,23 @@ class Rounds:
             memory, given = await self._told(request, caller)
         except ProtocolError as error:
             return Refusal.because(error)
+        return await self._round(request, caller, outlet, memory, given)
+
+    async def _round(
+        self, request: Request, caller: Caller, outlet: Outlet, memory: Memory, given: Mapping[str, Any]
+    ) -> Outcome:
+        """The outcome of one round of a request that may ask, or detach."""
         if given or memory.state is not None:
             caller = replace(caller, input_responses=given, request_state=memory.state)
-        round_ = Round(outlet, memory, given, patience=self.policy.replay_within)
-        outcome = shown(await self._run(request, caller, round_), caller, given, failed)
+        may_detach = self.tasks is not None and caller.takes_tasks
+        round_ = Round(outlet, memory, given, patience=self.policy.replay_within, may_detach=may_detach)
+        outcome = await self._run(request, caller, round_)
+        outcome = shown(outcome, caller, given, lambda why: self._failed(request, caller, why))
         if round_.diverged:
-            return failed("the handler asked its client something else than before")
+            return self._failed(request, caller, "the handler asked its client something else than before")
+        if round_.detached is not None and self.tasks is not None:
+            work = work_of(request, caller, round_.detached, round_.outcome)
+            return await _detached(self.tasks, work, round_.detached)
         if round_.suspended:
             return await self._ask(request, caller, round_, round_.open, round_.outcome)
         if isinstance(outcome, Success) and outcome.input_required is not None:
@@ -131,3 +154,14 @@ class Rounds:
         """The error for a handler that does what no handler may."""
         correlation = self.failures.note(RuntimeError(why), Incoming.of(request, caller))
         return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+
+
+async def _detached(tasks: Tasks, work: Work, tool: Tool) -> Outcome:
+    """Make a task of a call, whose handle is returned in place of a result once the task is durable."""
+    ttl = tasks.policy.ttl if tool.task.ttl is None else tool.task.ttl
+    try:
+        found = await tasks.create(work, ttl=ttl)
+    except TooLarge:
+        return CALL_TOO_LARGE
+    handle = jsontext.plain(view.handle(found, poll=tasks.policy.poll))
+    return Success({"resultType": RESULT_TYPE, **handle})

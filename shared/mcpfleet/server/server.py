@@ -386,11 +386,14 @@ class Server:
         self.roots_hook = hook
         return hook
 
-    def discovery(self, pin: Revision | None = None) -> DiscoverResult:
-        """What `server/discover` answers where this legacy revision is pinned, if one is (MCP: server/discover)."""
+    def discovery(self, pin: Revision | None = None, *, tasks: bool = False) -> DiscoverResult:
+        """What `server/discover` answers where this legacy revision is pinned, if one is (MCP: server/discover).
+
+        `tasks`: whether calls become tasks here of the tools that let them.
+        """
         return DiscoverResult(
             supported_versions=spoken(pin),
-            capabilities=capabilities(self.registry, self._extensions),
+            capabilities=capabilities(self.registry, self._extensions, tasks=tasks),
             instructions=self.instructions,
         )
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from mcpfleet.protocol.tasks import METHODS as TASK_METHODS
+
 ACCEPT: Final = "Accept"
 ALLOW: Final = "Allow"
 CONTENT_TYPE: Final = "Content-Type"
@@ -15,6 +17,12 @@ MCP_PROTOCOL_VERSION: Final = "MCP-Protocol-Version"
 MCP_SESSION_ID: Final = "Mcp-Session-Id"
 
 NAMED_BY: Final[Mapping[str, str]] = MappingProxyType(
-    {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+    {
+        "tools/call": "name",
+        "prompts/get": "name",
+        "resources/read": "uri",
+        **dict.fromkeys(sorted(TASK_METHODS), "taskId"),
+    }
 )
-"""Which parameter of a method `Mcp-Name` mirrors (Streamable HTTP, "Standard Request Headers")."""
+"""Which parameter of a method `Mcp-Name` mirrors (Streamable HTTP, "Standard Request Headers"; the tasks extension,
+"Streamable HTTP: Routing Headers")."""

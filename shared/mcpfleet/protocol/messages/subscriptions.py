@@ -7,12 +7,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mcpfleet.protocol import uris
+from mcpfleet.protocol.tasks import MAX_LISTENED
 
 MAX_WATCHED: Final = 1000
 """How many resources one client may watch at once, on one stream or in one session."""
 MAX_URI: Final = 4096
+MAX_TASK_ID: Final = 128
 
 Uri = Annotated[str, Meta(max_length=MAX_URI)]
+TaskId = Annotated[str, Meta(max_length=MAX_TASK_ID)]
 
 
 class SubscriptionFilter(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -22,6 +25,8 @@ class SubscriptionFilter(Struct, frozen=True, kw_only=True, omit_defaults=True, 
     prompts_list_changed: bool = False
     resources_list_changed: bool = False
     resource_subscriptions: Annotated[tuple[Uri, ...], Meta(max_length=MAX_WATCHED)] = ()
+    task_ids: Annotated[tuple[TaskId, ...], Meta(max_length=MAX_LISTENED)] = ()
+    """What the extension `io.modelcontextprotocol/tasks` has added."""
 
 
 class Acknowledged(Struct, frozen=True, kw_only=True):

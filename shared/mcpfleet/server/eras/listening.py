@@ -5,13 +5,16 @@ The watch is made before the acknowledgement is written, so what changes after t
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import SystemRandom
 from typing import Any, Final
 
-from mcpfleet.protocol import jsontext, sse
-from mcpfleet.protocol.inbound import ModernRequest
+import msgspec
+
+from mcpfleet.errors import MissingCapability, ProtocolError
+from mcpfleet.protocol import jsontext, sse, tasks
+from mcpfleet.protocol.inbound import HTTP_STATUS, ModernRequest
 from mcpfleet.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -21,6 +24,7 @@ from mcpfleet.protocol.jsonrpc import (
     encode_notification,
 )
 from mcpfleet.protocol.messages.subscriptions import Acknowledged, SubscriptionFilter, read_filter
+from mcpfleet.protocol.messages.tasks import DetailedTask
 from mcpfleet.protocol.meta import META, SUBSCRIPTION_ID
 from mcpfleet.server.auth import Principal, owner_of, remaining
 from mcpfleet.server.outcome import Success
@@ -28,6 +32,8 @@ from mcpfleet.server.peer import EVENT_STREAM, Answer, Peer
 from mcpfleet.server.permission import permitted
 from mcpfleet.server.process import Process
 from mcpfleet.server.server import Server
+from mcpfleet.server.tasks.following import Following
+from mcpfleet.server.tasks.names import Names
 from mcpfleet.server.topics import filtering, offered, told, wanted
 from mcpfleet.server.watches import Watch, Watches
 
@@ -35,6 +41,8 @@ LISTEN: Final = "subscriptions/listen"
 RETRY_AFTER: Final = "1"
 
 Send = Callable[[bytes], Awaitable[None]]
+Say = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""Sends a notification of the stream: method and parameters."""
 
 _uniform: Final = SystemRandom().uniform
 
@@ -47,14 +55,16 @@ class Listening:
         server: Server,
         process: Process,
         watches: Watches,
+        following: Following | None = None,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`clock` tells Unix seconds, which the expiry of a principal is in."""
+        """`clock` tells Unix seconds, which the expiry of a principal is in. Without `following` there are no tasks."""
         self._server = server
         self._policy = process.policy
         self._draining = process.draining
         self._watches = watches
+        self._following = following
         self._clock = clock
 
     async def serve(self, asked: ModernRequest, principal: Principal | None, peer: Peer) -> Success | Answer:
@@ -69,7 +79,11 @@ class Listening:
         asked_for = read_filter(request.params)
         if isinstance(asked_for, str):
             return Answer(400, encode_failure(request.id, INVALID_PARAMS, asked_for))
+        if asked_for.task_ids and not tasks.declared(asked.client_capabilities):
+            return _refused(request.id, MissingCapability({"extensions": tasks.EXTENSION}))
         honoured = await self.honoured(asked_for, principal)
+        followed = await self._followed(asked_for, principal)
+        honoured = msgspec.structs.replace(honoured, task_ids=tuple(names.id for names in followed))
         if self._draining.begun:
             return _busy(request.id, "The server is stopping", "server_stopping")
         if self._policy.max_listens is not None and len(self._watches) >= self._policy.max_listens:
@@ -77,7 +91,7 @@ class Listening:
         with self._watches.watching(wanted(honoured), owner_of(principal)) as watch:
             await peer.begin()
             with self._ending(watch, principal):
-                await self.tell(watch, honoured, request.id, lambda message: peer.send(sse.encode(message)))
+                await self.tell(watch, honoured, followed, request.id, lambda message: peer.send(sse.encode(message)))
         # It says that the server has ended the subscription ("Subscriptions", "Graceful Closure").
         return Success({META: {SUBSCRIPTION_ID: request.id}})
 
@@ -87,17 +101,47 @@ class Listening:
         topics = (topic for topic in wanted(asked_for) if topic.kind in kinds)
         return filtering(await permitted(self._server.watch_hook, principal, topics), asked_for)
 
-    async def tell(self, watch: Watch, honoured: SubscriptionFilter, subscription: RequestId, send: Send) -> None:
-        """Acknowledge, then tell of everything that becomes due, until the watch is over."""
-        acknowledged = jsontext.plain(Acknowledged(notifications=honoured))
-        await send(_message(Acknowledged.METHOD, acknowledged, subscription))
+    async def tell(
+        self,
+        watch: Watch,
+        honoured: SubscriptionFilter,
+        followed: Sequence[Names],
+        subscription: RequestId,
+        send: Send,
+    ) -> None:
+        """Acknowledge, then tell how the followed tasks are, and of everything that becomes due, until the watch is
+        over."""
+        turn = asyncio.Lock()
+
+        async def say(method: str, params: dict[str, Any]) -> None:
+            async with turn:
+                await send(encode_notification(method, {**params, META: {SUBSCRIPTION_ID: subscription}}))
+
+        await say(Acknowledged.METHOD, jsontext.plain(Acknowledged(notifications=honoured)))
+        async with asyncio.TaskGroup() as group:
+            following = [group.create_task(self._follow(names, say)) for names in followed]
+            await self._tell_changes(watch, say)
+            for task in following:
+                task.cancel()
+
+    async def _tell_changes(self, watch: Watch, say: Say) -> None:
         while await watch.news():
             if watch.doubtful:
                 await asyncio.sleep(_uniform(0, self._policy.spread))
             for topic in watch.take():
                 if (telling := told(topic)) is not None:
-                    await send(_message(*telling, subscription))
+                    await say(*telling)
             await asyncio.sleep(self._policy.gather)
+
+    async def _followed(self, asked_for: SubscriptionFilter, principal: Principal | None) -> Sequence[Names]:
+        """The tasks of the filter that the principal has."""
+        if self._following is None or not asked_for.task_ids:
+            return ()
+        return await self._following.known(asked_for.task_ids, owner_of(principal))
+
+    async def _follow(self, names: Names, say: Say) -> None:
+        if self._following is not None:
+            await self._following.follow(names, lambda task: say(DetailedTask.NOTIFICATION, jsontext.plain(task)))
 
     @contextmanager
     def _ending(self, watch: Watch, principal: Principal | None) -> Iterator[None]:
@@ -118,8 +162,8 @@ class Listening:
                 timer.cancel()
 
 
-def _message(method: str, params: dict[str, Any], subscription: RequestId) -> bytes:
-    return encode_notification(method, {**params, META: {SUBSCRIPTION_ID: subscription}})
+def _refused(request_id: RequestId, error: ProtocolError) -> Answer:
+    return Answer(HTTP_STATUS[error.code], encode_failure(request_id, error.code, error.message, error.data))
 
 
 def _busy(request_id: RequestId, words: str, reason: str) -> Answer:

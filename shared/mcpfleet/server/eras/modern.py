@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
@@ -11,7 +12,7 @@ from mcpfleet.errors import CannotAsk, Unavailable
 from mcpfleet.protocol import sse
 from mcpfleet.protocol.headers import Headers
 from mcpfleet.protocol.inbound import HTTP_STATUS, ModernNotification, ModernRequest
-from mcpfleet.protocol.jsonrpc import Request, encode_notification
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request, RequestId, encode_failure, encode_notification
 from mcpfleet.protocol.meta import CLIENT_CAPABILITIES, CLIENT_INFO
 from mcpfleet.protocol.wire import renumber
 from mcpfleet.server.around import Around
@@ -24,11 +25,15 @@ from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.peer import ACCEPTED, EVENT_STREAM, JSON, Answer, Peer
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.rounds import Rounds
+from mcpfleet.server.tasks.store import TooManyTasks
+from mcpfleet.server.tool import Tool
 
 log = logging.getLogger("mcpfleet.modern")
 
 MAX_NOTIFICATIONS: Final = 1000
 """How many notifications one request may send; what exceeds it is dropped and logged."""
+RETRY_SECONDS: Final = 30.0
+"""How long a client is told to wait at most for a place that any task may leave before."""
 
 
 class Modern:
@@ -60,7 +65,10 @@ class Modern:
         if asked.request.method == LISTEN:
             return await self._listen(asked, caller, peer)
         outlet = Response(peer, open_to_events=EVENT_STREAM in asked.accepts)
-        outcome = await self.outcome(asked.request, caller, outlet)
+        try:
+            outcome = await self.outcome(asked.request, caller, outlet)
+        except TooManyTasks as full:
+            return _too_many_tasks(asked.request.id, full)
         if outcome is STORE_AWAY:
             raise Unavailable("the store has to be asked for this")
         return await self._answer(asked, caller, outcome, peer)
@@ -115,6 +123,12 @@ class Modern:
             self._running.discard(task)
 
 
+def _too_many_tasks(request_id: RequestId, full: TooManyTasks) -> Answer:
+    """429: whoever asks has as many tasks as it may have, or all have."""
+    body = encode_failure(request_id, INTERNAL_ERROR, "Too many tasks", {"reason": "too_many_tasks"})
+    return Answer(429, body, headers=(("Retry-After", str(math.ceil(min(full.retry_after, RETRY_SECONDS)))),))
+
+
 class Response:
     """The outlet of one request: its own response, which becomes an event stream at the first notification."""
 
@@ -142,7 +156,7 @@ class Response:
         """Fail: only some methods may ask, and they do it by ending the request, so they never come here."""
         raise CannotAsk("The client cannot be asked anything while this method is served.")
 
-    async def detach(self) -> None:
+    async def detach(self, tool: Tool) -> None:
         """Do nothing: what can become a task is served in rounds, which take it from there."""
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:

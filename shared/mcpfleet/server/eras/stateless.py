@@ -30,6 +30,7 @@ from mcpfleet.server.outlet import Outlet, Silent
 from mcpfleet.server.peer import ACCEPTED, EVENT_STREAM, JSON, Answer, Peer, refused, whole
 from mcpfleet.server.reply import Replies
 from mcpfleet.server.server import Server
+from mcpfleet.server.tool import Tool
 
 
 class Stateless:
@@ -150,7 +151,7 @@ class OneWay:
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: without sessions no stream is taken up again."""
 
-    async def detach(self) -> None:
+    async def detach(self, tool: Tool) -> None:
         """Do nothing: no legacy client takes a task for a result."""
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:

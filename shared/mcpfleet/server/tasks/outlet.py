@@ -11,6 +11,7 @@ from mcpfleet.server.round import Memory
 from mcpfleet.server.tasks.attempt import Attempt, Stop, Superseded
 from mcpfleet.server.tasks.record import Record
 from mcpfleet.server.tasks.slots import Slot
+from mcpfleet.server.tool import Tool
 
 LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -87,7 +88,7 @@ class TaskOutlet:
     async def hang_up(self, retry_ms: int) -> None:
         """Do nothing: no connection waits."""
 
-    async def detach(self) -> None:
+    async def detach(self, tool: Tool) -> None:
         """Do nothing: it is a task."""
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:

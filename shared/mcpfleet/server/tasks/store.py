@@ -90,7 +90,7 @@ class Tasks:
     ) -> None:
         """`clock` tells Unix seconds; `new_secret` makes 32 hexadecimal digits that nobody can guess."""
         self._backplane = backplane
-        self._policy = policy
+        self.policy = policy
         self._new_secret = new_secret
         self.clock = clock
 
@@ -238,8 +238,8 @@ class Tasks:
 
     def _seats(self, owner: Owner) -> Iterator[Seats]:
         """The places that a task of this owner takes: its own first."""
-        if owner != ANYONE and self._policy.max_tasks_each is not None:
+        if owner != ANYONE and self.policy.max_tasks_each is not None:
             pool = hashlib.blake2b(dumps(owner), digest_size=16).hexdigest()
-            yield Seats(self._backplane, f"{pool}/tasks", cap=self._policy.max_tasks_each)
-        if self._policy.max_tasks is not None:
-            yield Seats(self._backplane, LIVE, cap=self._policy.max_tasks)
+            yield Seats(self._backplane, f"{pool}/tasks", cap=self.policy.max_tasks_each)
+        if self.policy.max_tasks is not None:
+            yield Seats(self._backplane, LIVE, cap=self.policy.max_tasks)

@@ -9,6 +9,8 @@ from mcpfleet.server.options import ToolOptions, checked_seconds
 
 QUEUE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 DEFAULT_QUEUE: Final = "default"
+MAX_TTL: Final = 366 * 86_400.0
+"""How long a task may be kept, in seconds."""
 SUPPORT: Final = ("never", "optional", "required")
 
 
@@ -39,6 +41,8 @@ def task_options(options: ToolOptions, where: str) -> TaskOptions:
     if queue is not None and not (isinstance(queue, str) and QUEUE.fullmatch(queue)):
         raise RegistrationError(f"{where}: a queue is named by 1 to 64 letters, digits, `_`, `.` or `-`")
     ttl = checked_seconds(options.get("task_ttl"), where, "task_ttl")
+    if ttl is not None and ttl > MAX_TTL:
+        raise RegistrationError(f"{where}: task_ttl must be at most {MAX_TTL:.0f} seconds")
     if support == "never" and any(each is not None for each in (detach, queue, ttl)):
         raise RegistrationError(f"{where}: detach, queue and task_ttl are for tools with task='optional' or 'required'")
     return TaskOptions(support, detach is not False, queue or DEFAULT_QUEUE, ttl)

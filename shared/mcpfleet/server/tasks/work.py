@@ -5,7 +5,7 @@ No header is stored, no claim, no token and no state of a principal: the run of 
 
 from typing import Any
 
-from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.headers import NO_HEADERS
 from mcpfleet.protocol.jsonrpc import Request
 from mcpfleet.protocol.jsontext import dumps, loads
 from mcpfleet.protocol.revisions import LATEST, find
@@ -53,7 +53,7 @@ def caller_of(work: Work, task_id: str) -> Caller:
     return Caller(
         revision=find(kept["revision"]) or LATEST,
         principal=None if kept["anonymous"] else Principal(subject, issuer, client),
-        headers=Headers(),
+        headers=NO_HEADERS,
         client_info=kept["info"],
         capabilities=kept["capabilities"],
         log_level=kept["log_level"],

@@ -1,11 +1,11 @@
-"""On what terms the calls of a tool become tasks."""
+"""Whether and how the calls of a tool become tasks."""
 
 from typing import Any
 
 import pytest
 
 from mcpfleet import Context, RegistrationError, Server, ToolAnnotations
-from mcpfleet.server.tasks.terms import NEVER, Terms
+from mcpfleet.server.taskoptions import TaskOptions
 from mcpfleet.server.tool import Tool
 
 
@@ -21,16 +21,16 @@ def registered(**options: Any) -> Tool:
 
 
 def test_a_call_becomes_no_task_unless_its_tool_says_so() -> None:
-    assert registered().terms == registered(task="never").terms == NEVER
-    assert not NEVER
+    assert registered().task == registered(task="never").task == TaskOptions("never")
+    assert not registered().task
 
 
 @pytest.mark.parametrize("mode", ["optional", "required"])
-def test_a_tool_says_on_what_terms(mode: Any) -> None:
-    assert registered(task=mode).terms == Terms(mode, detach=True, queue="default", ttl=None)
+def test_a_tool_says_how_its_calls_become_tasks(mode: Any) -> None:
+    assert registered(task=mode).task == TaskOptions(mode, detach=True, queue="default", ttl=None)
     given = registered(task=mode, detach=False, queue="slow.1", task_ttl=60)
-    assert given.terms == Terms(mode, detach=False, queue="slow.1", ttl=60)
-    assert given.terms
+    assert given.task == TaskOptions(mode, detach=False, queue="slow.1", ttl=60)
+    assert given.task
 
 
 def test_a_class_says_it_by_its_attributes() -> None:
@@ -43,38 +43,38 @@ def test_a_class_says_it_by_its_attributes() -> None:
     server = Server("s", tools=[Research])
     found = server.registry.tools.get("research")
     assert found is not None
-    assert found.terms == Terms("required", queue="slow")
+    assert found.task == TaskOptions("required", queue="slow")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"task": "always"}, "task must be one of never, optional, required"),
-        ({"task": True}, "task must be one of"),
-        ({"task": ["optional"]}, "task must be one of"),
-        ({"task": "optional", "detach": "no"}, "detach must be True or False"),
-        ({"task": "optional", "detach": 0}, "detach must be True or False"),
-        ({"task": "optional", "queue": ""}, "queue must be a name"),
-        ({"task": "optional", "queue": "a/b"}, "queue must be a name"),
-        ({"task": "optional", "queue": "q" * 65}, "queue must be a name"),
-        ({"task": "optional", "queue": 1}, "queue must be a name"),
-        ({"task": "optional", "task_ttl": 0}, "task_ttl must be a positive number"),
-        ({"task": "optional", "task_ttl": True}, "task_ttl must be a positive number"),
-        ({"task": "optional", "task_ttl": "60"}, "task_ttl must be a positive number"),
-        ({"task": "optional", "task_ttl": float("nan")}, "task_ttl must be a positive number"),
+        ({"task": "always"}, "task is one of never, optional, required"),
+        ({"task": True}, "task is one of"),
+        ({"task": ["optional"]}, "task is one of"),
+        ({"task": "optional", "detach": "no"}, "detach is True or False"),
+        ({"task": "optional", "detach": 0}, "detach is True or False"),
+        ({"task": "optional", "queue": ""}, "a queue is named by"),
+        ({"task": "optional", "queue": "a/b"}, "a queue is named by"),
+        ({"task": "optional", "queue": "q" * 65}, "a queue is named by"),
+        ({"task": "optional", "queue": 1}, "a queue is named by"),
+        ({"task": "optional", "task_ttl": 0}, "task_ttl must be a positive number of seconds"),
+        ({"task": "optional", "task_ttl": True}, "task_ttl must be a positive number of seconds"),
+        ({"task": "optional", "task_ttl": "60"}, "task_ttl must be a positive number of seconds"),
+        ({"task": "optional", "task_ttl": float("nan")}, "task_ttl must be a positive number of seconds"),
         ({"task": "optional", "task_ttl": 366 * 86_400 + 1}, "at most 31622400"),
-        ({"detach": False}, "detach is for a tool whose calls may become tasks"),
-        ({"task": "never", "queue": "slow"}, "queue is for a tool whose calls"),
-        ({"task_ttl": 60}, "task_ttl is for a tool whose calls"),
+        ({"detach": False}, "are for tools with task="),
+        ({"task": "never", "queue": "slow"}, "are for tools with task="),
+        ({"task_ttl": 60}, "are for tools with task="),
     ],
 )
-def test_terms_that_mean_nothing_are_refused(options: dict[str, Any], words: str) -> None:
+def test_options_that_mean_nothing_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(RegistrationError, match=words) as refused:
         registered(**options)
     assert str(refused.value).startswith("tool 't': ")
 
 
-def test_included_tools_keep_their_terms() -> None:
+def test_included_tools_keep_their_options() -> None:
     inner, outer = Server("inner"), Server("outer")
 
     @inner.tool(task="optional", queue="slow", annotations=ToolAnnotations(read_only_hint=True))
@@ -83,7 +83,7 @@ def test_included_tools_keep_their_terms() -> None:
     outer.include(inner, prefix="in_")
     found = outer.registry.tools.get("in_t")
     assert found is not None
-    assert found.terms == Terms("optional", queue="slow")
+    assert found.task == TaskOptions("optional", queue="slow")
     assert found.repeatable
 
 

@@ -207,11 +207,13 @@ class Runner:
         return min(max(soonest, 0.01), 1.0)
 
     async def _serve(self, due: Due, slot: Slot) -> None:
-        """Do what is to be done with one task; if the store is away, it comes up again after a lease time."""
+        """Do what is to be done with one task; after whatever goes wrong it comes up again after a lease time."""
         try:
             await self._handle(due, slot)
         except BackplaneError as error:
             log.warning("task %s: %s", due.names.id, error)
+        except Exception as unforeseen:  # noqa: BLE001  # the boundary: it is noted, and the other tasks go on
+            self._run.failures.note(unforeseen)
         finally:
             slot.leave()
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import httpx2
 
 from mcpfleet.protocol import sse
-from mcpfleet.protocol.headers import Headers
+from mcpfleet.protocol.headers import NAMED_BY, Headers, encode_value
 from mcpfleet.protocol.inbound import Rejected, classify
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY
 from mcpfleet.protocol.sse import Decoder, Event
@@ -158,8 +158,8 @@ class Node:
         }
         params["_meta"] = envelope | (meta or {})
         routing = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method}
-        if "name" in params:
-            routing["Mcp_Name"] = params["name"]
+        if isinstance(name := params.get(NAMED_BY.get(method, "name")), str):
+            routing["Mcp_Name"] = encode_value(name)
         return self.send("POST", request(method, params, as_id), **{**routing, **options})
 
     async def initialize(

@@ -1,6 +1,7 @@
 """Whether what the server says has the shape that its revision gives it, by a model of the protocol that is not ours.
 
-The package mcp-types has the shapes of the latest revision of each era; what the older ones lack is a table here.
+The package mcp-types has the shapes of the latest revision of each era; what the older ones lack is a table here, and
+the tasks of the modern one are in `taskshapes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,6 +9,8 @@ from typing import Any, Final
 
 from mcp_types import methods
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from tests import taskshapes
 
 Json = dict[str, Any]
 
@@ -57,6 +60,9 @@ def _check_said(message: Json, date: str) -> None:
     if "id" in message:
         JSONRPCRequest.model_validate(message, by_name=False, strict=True)
         methods.parse_server_request(method, date, params)
+    elif (method, date) == ("notifications/tasks", taskshapes.MODERN):
+        JSONRPCNotification.model_validate(message, by_name=False, strict=True)
+        taskshapes.check_task(params or {})
     else:
         JSONRPCNotification.model_validate(message, by_name=False, strict=True)
         methods.parse_server_notification(method, date, params)
@@ -65,8 +71,16 @@ def _check_said(message: Json, date: str) -> None:
 def _check_result(result: Any, date: str, asked: str | None) -> None:
     """Methods that are not the protocol's own have results of any shape."""
     assert isinstance(result, dict), result
+    if asked == "tools/call" and date == taskshapes.MODERN and result.get("resultType") == taskshapes.TASK:
+        return taskshapes.check_handle(result)
+    assert result.get("resultType") != taskshapes.TASK, result
+    if asked == "tasks/get":
+        return taskshapes.check_task(result)
+    if asked in ("tasks/update", "tasks/cancel"):
+        return taskshapes.check_acknowledgement(result)
     if asked is not None and (asked, date) in methods.SERVER_RESULTS:
         methods.validate_server_result(asked, date, result)
+    return None
 
 
 def names(value: Any, around: str = "") -> Iterator[str]:

@@ -71,3 +71,67 @@ def test_what_authors_fill_is_not_looked_into() -> None:
         "structuredContent",
         "result.structuredContent",
     ]
+
+
+TASK = {
+    "taskId": "t",
+    "status": "working",
+    "createdAt": "2026-01-01T00:00:00Z",
+    "lastUpdatedAt": "2026-01-01T00:00:00Z",
+    "ttlMs": 1,
+}
+ASKED = {"q": {"method": "roots/list"}}
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        (reply(**TASK, resultType="task"), CALLED),
+        (reply(**{**TASK, "ttlMs": None}, resultType="task", pollIntervalMs=5, statusMessage="x"), CALLED),
+        (reply(**TASK, resultType="complete"), "tasks/get"),
+        (reply(**{**TASK, "status": "input_required"}, inputRequests=ASKED, resultType="complete"), "tasks/get"),
+        (
+            reply(**{**TASK, "status": "completed"}, result={"content": [TEXT], "resultType": "complete"}),
+            "tasks/get",
+        ),
+        (reply(**{**TASK, "status": "failed"}, error={"code": 1, "message": "x"}), "tasks/get"),
+        (reply(resultType="complete", _meta={}), "tasks/cancel"),
+        (said("notifications/tasks", **TASK), None),
+    ],
+)
+def test_tasks_pass(message: dict[str, object], asked: str | None) -> None:
+    check(message, MODERN, asked)
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        (reply(**TASK, resultType="task", result={}), CALLED),
+        (reply(**TASK, resultType="task", requestState="x"), CALLED),
+        (reply(task=TASK, resultType="task"), CALLED),
+        (reply(**TASK, resultType="task"), "prompts/get"),
+        (reply(**TASK, resultType="task"), "tasks/get"),
+        (reply(**{**TASK, "ttlMs": 0}, resultType="task"), CALLED),
+        (reply(**{**TASK, "createdAt": "now"}), "tasks/get"),
+        (reply(**{**TASK, "status": "input_required"}), "tasks/get"),
+        (reply(**{**TASK, "status": "input_required"}, inputRequests={"q": {"method": "x"}}), "tasks/get"),
+        (reply(**{**TASK, "status": "completed"}), "tasks/get"),
+        (reply(**{**TASK, "status": "completed"}, result={"content": "x"}), "tasks/get"),
+        (reply(**{**TASK, "status": "failed"}, error="x"), "tasks/get"),
+        (reply(**TASK, result={"content": []}), "tasks/get"),
+        (reply(resultType="complete", taskId="t"), "tasks/cancel"),
+        (reply(resultType="complete", status="working"), "tasks/update"),
+        (said("notifications/tasks", taskId="t"), None),
+    ],
+)
+def test_what_is_no_task_is_found(message: dict[str, object], asked: str | None) -> None:
+    with pytest.raises((ValidationError, AssertionError)):
+        check(message, MODERN, asked)
+
+
+@pytest.mark.parametrize("date", DATES[:-1])
+def test_no_older_revision_tells_of_tasks(date: str) -> None:
+    with pytest.raises((ValidationError, KeyError, AssertionError)):
+        check(said("notifications/tasks", **TASK), date)
+    with pytest.raises((ValidationError, KeyError, AssertionError)):
+        check(reply(**TASK, resultType="task"), date, CALLED)

@@ -54,6 +54,10 @@ class Digging:
         self._add_askers(server)
         return server
 
+    def _once(self) -> int:
+        self.runs.append("once")
+        return self.runs.count("once")
+
     def _add_askers(self, server: Server) -> None:
         @server.tool(task="optional", annotations=TWICE)
         async def ask(ctx: Context) -> list[str]:
@@ -63,7 +67,7 @@ class Digging:
         @server.tool(task="optional", detach=False, annotations=TWICE)
         async def ask_first(ctx: Context) -> list[str]:
             name = await ctx.elicit("Who?", FORM)
-            once = await ctx.step("once", lambda: self.runs.append("once") or len(self.runs))
+            once = await ctx.step("once", self._once)
             await ctx.detach()
             self.runs.append("detached")
             return [name.action, str(once), str(ctx.task_id is not None)]

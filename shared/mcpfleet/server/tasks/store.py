@@ -105,11 +105,11 @@ class Tasks:
         names = names_of(task_id(int(secret[:2], 16) % PARTITIONS, secret))
         if names is None:
             raise ValueError("a secret is 32 hexadecimal digits")
-        await self._admit(names.id, work.owner, ttl)
         data, life = pack(record), record.life(now)
         put, end = Put(names.record, data, life), Plan(names.ends, names.id, ttl, life)
         start, bell = Plan(names.queue(work.queue), names.id, 0.0, life), (names.bell,)
         try:
+            await self._admit(names.id, work.owner, ttl)
             if self._backplane.durable:  # then nothing runs before it has settled
                 await self._create(names, put, end)
                 await self._backplane.settle(names.scope)
@@ -137,7 +137,7 @@ class Tasks:
         `change` is called again whenever the record has changed meanwhile. Raises what it raises, `UnknownTask`, and
         `Unavailable` under contention or if the store is away.
         """
-        backoff = Backoff(first=0.002, most=0.2)
+        backoff, doubtful = Backoff(first=0.002, most=0.2), False
         for _ in range(CHANGE_TRIES):
             data = await self._backplane.get(names.record)
             if data is None:
@@ -145,6 +145,8 @@ class Tasks:
             record = unpack(Record, data)
             step = change(record)
             if step is None:
+                if doubtful and record.terminal:
+                    await self._leave(names.id, record.work.owner)
                 return record
             try:
                 if await self._write(names, data, step):
@@ -152,7 +154,7 @@ class Tasks:
                         await self._leave(names.id, step.record.work.owner)
                     return step.record
             except InDoubt:
-                pass  # what is found next tells
+                doubtful = True  # what is found next tells
             await asyncio.sleep(backoff.pause())
         raise Unavailable(f"a task changed {CHANGE_TRIES} times meanwhile")
 

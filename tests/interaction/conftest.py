@@ -24,6 +24,13 @@ def featured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="session", params=SHAPES, ids=str)
+def lengthy_fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """A fleet whose calls may become tasks."""
+    with standing_fleet(request, tmp_path_factory, "tests.servers.lengthy:server") as started:
+        yield started
+
+
+@pytest.fixture(scope="session", params=SHAPES, ids=str)
 def skilled_fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """A fleet with skills."""
     with standing_fleet(request, tmp_path_factory, "tests.servers.skilled:server") as started:

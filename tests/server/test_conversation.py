@@ -10,6 +10,8 @@ import pytest
 from mcpfleet.server import conversation
 from mcpfleet.server.conversation import Conversation
 from tests.answer import Json
+from tests.server.tasks.clients import TAKES
+from tests.server.tasks.diggers import Digging
 from tests.server.wire import DEADLINE, MODERN
 from tests.server.world import World, eventually
 
@@ -110,3 +112,28 @@ async def test_a_connection_that_ends_cancels_what_still_runs(line: Line, memory
     await memory.stage.began()
     await line.talking.ended(within=0)
     assert await memory.stage.was_cancelled() == "left"
+
+
+async def test_a_task_is_begun_followed_and_cancelled_on_a_connection_of_lines(memory: World) -> None:
+    node = await memory.node(server=Digging().server())
+    meta = {**META, **TAKES}
+    heard: asyncio.Queue[Json] = asyncio.Queue()
+
+    async def write(body: bytes) -> None:
+        heard.put_nowait(json.loads(body))
+
+    async with asyncio.TaskGroup() as tasks:
+        talking = Conversation(node.engine, write, tasks)
+        line = Line(talking, heard)
+        await line.say(id=1, method="tools/call", params={"name": "ask", "arguments": {}, "_meta": meta})
+        task_id = (await line.hears())["result"]["taskId"]
+        listen = {"notifications": {"taskIds": [task_id]}, "_meta": meta}
+        await line.say(id=2, method="subscriptions/listen", params=listen)
+        assert (await line.hears())["params"]["notifications"] == {"taskIds": [task_id]}
+        while (told := (await line.hears())["params"])["status"] != "input_required":
+            assert told["status"] == "working"
+        await line.say(id=3, method="tasks/cancel", params={"taskId": task_id, "_meta": meta})
+        while "id" in (last := await line.hears()) or last["params"]["status"] != "cancelled":
+            pass
+        assert last["method"] == "notifications/tasks"
+        await talking.ended(within=0)

@@ -66,9 +66,17 @@ class Process:
         self.name = name
         self.fingerprint = fingerprint
         self.keeper = Keeper(self.view, clock=clock)
-        self.changes = 0
+        self.came = 0
+        self.gone: list[str] = []
+        self.refuses = False
         self.pulse = Pulse(
-            self.view, self.keeper.contact, self.beat, lease=7.5, on_change=self._count_change, clock=clock
+            self.view,
+            self.keeper.contact,
+            self.beat,
+            lease=7.5,
+            on_come=self._count,
+            on_gone=self._keep,
+            clock=clock,
         )
 
     def beat(self) -> Beat:
@@ -79,8 +87,13 @@ class Process:
         """The names of the processes it believes alive."""
         return {beat.process for beat in self.pulse.members}
 
-    def _count_change(self) -> None:
-        self.changes += 1
+    def _count(self) -> None:
+        self.came += 1
+
+    async def _keep(self, mark: str) -> None:
+        if self.refuses:
+            raise Unavailable(mark)
+        self.gone.append(mark)
 
 
 class Fleet:
@@ -159,25 +172,56 @@ async def test_a_change_of_the_lists_in_the_fleet_is_told_as_it_comes_and_as_the
     fleet: Fleet,
 ) -> None:
     await fleet.live(fleet.a, fleet.b, rounds=2)
-    assert fleet.a.changes == fleet.b.changes == 0
+    assert fleet.a.came == fleet.b.came == 0
     await fleet.live(fleet.a, fleet.b, fleet.c, rounds=2)
     assert fleet.a.pulse.fingerprints == {"lists", "new lists"}
-    assert fleet.a.changes == fleet.b.changes == 1
+    assert fleet.a.came == fleet.b.came == fleet.c.came == 1
     await fleet.a.pulse.leave()
-    await fleet.live(fleet.a, fleet.b, fleet.c, rounds=2)
-    assert fleet.c.changes == 1  # when it met the others
+    await fleet.live(fleet.b, fleet.c, rounds=2)
+    assert fleet.a.gone == fleet.b.gone == fleet.c.gone == []
     await fleet.live(fleet.c, rounds=5)  # b was killed
     assert fleet.c.pulse.fingerprints == {"new lists"}
-    assert fleet.c.changes == 2
+    assert (fleet.c.came, len(fleet.c.gone)) == (1, 1)
 
 
-async def test_lists_that_come_and_go_between_two_looks_are_a_change_too(fleet: Fleet) -> None:
+async def test_lists_that_come_and_go_between_two_looks_are_told_too(fleet: Fleet) -> None:
     await fleet.live(fleet.a, fleet.b, rounds=2)
     await fleet.c.pulse.round()
     await fleet.c.pulse.leave()
     await fleet.live(fleet.a, fleet.b)
     assert fleet.a.pulse.fingerprints == {"lists"}
-    assert fleet.a.changes == fleet.b.changes == 1
+    assert fleet.a.came == fleet.b.came == 1
+    assert fleet.a.gone == fleet.b.gone == fleet.c.gone
+    assert len(fleet.a.gone) == 1
+
+
+async def test_whoever_misses_a_process_that_was_the_last_with_its_lists_tells_of_it_by_the_same_mark(
+    fleet: Fleet,
+) -> None:
+    await fleet.live(fleet.a, fleet.b, fleet.c, rounds=4)
+    await fleet.live(fleet.a, fleet.b, rounds=5)
+    assert fleet.a.gone == fleet.b.gone
+    assert len(fleet.a.gone) == 1
+
+
+async def test_lists_that_their_last_process_replaced_are_gone(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.b, fleet.c, rounds=2)
+    fleet.c.fingerprint = "lists"
+    await fleet.live(fleet.c, fleet.a, fleet.b)
+    assert fleet.a.pulse.fingerprints == {"lists"}
+    assert fleet.a.gone == fleet.b.gone == fleet.c.gone
+    assert len(fleet.a.gone) == 1
+
+
+async def test_what_could_not_be_told_of_is_told_in_the_next_round(fleet: Fleet) -> None:
+    await fleet.live(fleet.a, fleet.c, rounds=2)
+    await fleet.c.pulse.leave()
+    fleet.a.refuses = True
+    await fleet.live(fleet.a)
+    assert fleet.a.gone == []
+    fleet.a.refuses = False
+    await fleet.live(fleet.a, rounds=2)
+    assert fleet.a.gone == fleet.c.gone
 
 
 async def test_a_process_that_hears_itself_is_healthy_and_never_reconnects(fleet: Fleet) -> None:

@@ -8,7 +8,7 @@ from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.backplane.stored import pack
 from mcpfleet.errors import Unavailable
 from mcpfleet.protocol.messages.tools import ToolAnnotations
-from mcpfleet.server.events import EVENTS, Change, Events, read
+from mcpfleet.server.events import EVENTS, VERSION_GONE, Change, Events, read
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.process import Process
 
@@ -29,6 +29,13 @@ async def test_the_first_change_ever_opens_the_log() -> None:
     await events_on(MemoryBackplane(store)).publish(Change("tools"))
     await events_on(MemoryBackplane(store)).publish(Change("prompts"))
     assert await published(store) == [Change("tools"), Change("prompts")]
+
+
+async def test_what_several_processes_publish_with_one_mark_is_published_once() -> None:
+    store = MemoryStore()
+    for _ in range(3):
+        await events_on(MemoryBackplane(store)).publish(Change(VERSION_GONE), "0123456789abcdef")
+    assert await published(store) == [Change(VERSION_GONE)]
 
 
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])

@@ -16,6 +16,7 @@ from tests.server.wire import Flight, Node, Session
 from tests.server.world import PATIENT, World, eventually
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+LISTS_CHANGED = [f"notifications/{kind}/list_changed" for kind in ("prompts", "resources", "tools")]
 
 
 async def listening(session: Session, node: Node, after: str | None = None) -> Flight:
@@ -416,3 +417,33 @@ async def test_an_event_of_another_version_is_passed_over(world: World) -> None:
     await node.engine.fleet.notify_tools_changed()
     assert await heard(flight) == CHANGED
     assert not flight.ended
+
+
+async def test_a_stream_that_ended_with_the_last_process_of_a_version_is_told_so_elsewhere(world: World) -> None:
+    """Its client may have listed on that process to the last, and could be told there of nothing that came then."""
+    newer, older = await world.node(server=watchable()), await world.node()
+    session = await older.initialize()
+    flight = await listening(session, older)
+    await flight.cut()
+    await world.stop(older)
+    again = await listening(session, newer, flight.last_event_id)
+    kinds = ("prompts", "resources", "tools")
+    assert [await heard(again) for _ in kinds] == [
+        {**CHANGED, "method": f"notifications/{kind}/list_changed"} for kind in kinds
+    ]
+
+
+async def test_a_stream_that_is_cut_while_it_is_told_of_a_version_that_has_gone_is_told_all_of_it_again(
+    world: World,
+) -> None:
+    newer, older = await world.node(server=watchable()), await world.node()
+    session = await newer.initialize()
+    flight = await listening(session, newer)
+    flight.peer.reading.clear()
+    await world.stop(older)
+    flight.peer.reading.set()
+    await heard(flight)
+    first = next(event.id for event in flight.peer.events if event.data)
+    await flight.cut()
+    again = await listening(session, newer, first)
+    assert [(await heard(again))["method"] for _ in LISTS_CHANGED] == LISTS_CHANGED

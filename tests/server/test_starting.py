@@ -148,3 +148,11 @@ async def test_a_version_that_comes_during_the_start_is_told(world: World) -> No
         await start.beat()
         await start.told(CHANGED)
         await world.stop(came.pop())
+
+
+async def test_a_version_that_leaves_during_the_start_is_told(world: World) -> None:
+    other, old = await world.node(server=switchable()), await world.node(server=Server("older", version="0"))
+    leaving = old.engine._pulse.leave
+    async for start in starts(world, other, leaving):
+        await start.beat()
+        await start.told(CHANGED)

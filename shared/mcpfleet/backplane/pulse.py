@@ -8,14 +8,14 @@ hear itself has gone deaf, however alive that connection looks.
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol, runtime_checkable
 
 import msgspec
 
-from mcpfleet.backplane.base import Backplane, Position
+from mcpfleet.backplane.base import Backplane, Entry, Position
 from mcpfleet.backplane.contact import Contact
 from mcpfleet.backplane.stored import pack, unpack
 from mcpfleet.errors import LogGap, LogGone, Unavailable, UnknownFormat
@@ -56,6 +56,12 @@ class Reconnectable(Protocol):
 class _Heard:
     beat: Beat
     at: float
+    mark: str
+    """Of its entry in the log: the same for all who have heard it."""
+
+
+async def _unheeded(_mark: str) -> None:
+    pass
 
 
 class Pulse:
@@ -69,16 +75,23 @@ class Pulse:
         *,
         lease: float,
         period: float = PERIOD_SECONDS,
-        on_change: Callable[[], None] = lambda: None,
+        on_come: Callable[[], None] = lambda: None,
+        on_gone: Callable[[str], Awaitable[None]] = _unheeded,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`beat` says what to tell the fleet; `on_change` is called when `fingerprints` has changed."""
+        """`beat` says what to tell the fleet.
+
+        `on_come` is called when a registry is served that was not; `on_gone` when the last process that served one has
+        gone, by that process itself and by all who notice, as a rule with the same mark, and again in the next round if
+        it raises `Unavailable`.
+        """
         self._backplane = backplane
         self._contact = contact
         self._beat = beat
         self._lease = lease
         self._period = period
-        self._on_change = on_change
+        self._on_come = on_come
+        self._on_gone = on_gone
         self._clock = clock
         self._members: dict[str, _Heard] = {}
         self._said_at: float | None = None
@@ -87,6 +100,8 @@ class Pulse:
         self._leaving = False
         self._at: Position | None = None
         self._known = frozenset({beat().fingerprint})
+        self._untold: dict[str, str] = {}
+        """The registries that may be served no more, and the mark of what was said last by a process that served it."""
 
     @property
     def members(self) -> list[Beat]:
@@ -142,6 +157,7 @@ class Pulse:
         self._leaving = True
         with suppress(Unavailable):
             await self._say()
+            await self._read()
 
     async def _say(self) -> None:
         data = pack(msgspec.structs.replace(self._beat(), leaving=self._leaving))
@@ -165,26 +181,40 @@ class Pulse:
             while self._at is not None and (entries := await self._backplane.read(FLEET, after=self._at)):
                 self._at = entries[-1].position
                 for entry in entries:
-                    heard |= self._note(entry.data)
+                    heard |= self._note(entry)
         except LogGap:
             self._at = await self._open()
         if self._contact.unbroken_for(self._lease):
             silent_since = self._clock() - self._period - self._lease
-            self._members = {name: heard for name, heard in self._members.items() if heard.at > silent_since}
+            for name in [name for name, each in self._members.items() if each.at <= silent_since]:
+                silent = self._members.pop(name)
+                self._untold[silent.beat.fingerprint] = silent.mark
         before, self._known = self._known, self.fingerprints
-        if self._known != before or heard - before:  # or it came and went since the last round
-            self._on_change()
+        if (heard | self._known) - before:  # it may have come and gone since the last round
+            self._on_come()
+        await self._tell_of_the_gone()
 
-    def _note(self, data: bytes) -> set[str]:
+    async def _tell_of_the_gone(self) -> None:
+        while self._untold:
+            fingerprint, mark = next(iter(self._untold.items()))
+            if fingerprint not in self._known:
+                await self._on_gone(mark)
+            self._untold.pop(fingerprint, None)
+
+    def _note(self, entry: Entry) -> set[str]:
         """Take note of one beat, and return its fingerprint, if it can be read."""
         try:
-            beat = unpack(Beat, data)
+            beat = unpack(Beat, entry.data)
         except UnknownFormat:
             return set()  # of a newer version; its process will be counted by those who can read it
+        mark = entry.position.mark
+        was = self._members.pop(beat.process, None)
+        if was is not None:
+            self._untold[was.beat.fingerprint] = mark
         if beat.leaving:
-            self._members.pop(beat.process, None)
+            self._untold[beat.fingerprint] = mark
         else:
-            self._members[beat.process] = _Heard(beat, self._clock())
+            self._members[beat.process] = _Heard(beat, self._clock(), mark)
         return {beat.fingerprint}
 
     def _judge(self, *, heard: bool) -> None:

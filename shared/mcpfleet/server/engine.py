@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NoReturn
 
 import msgspec
@@ -43,7 +44,7 @@ from mcpfleet.server.eras.pair import Pair
 from mcpfleet.server.eras.requests import Requests
 from mcpfleet.server.eras.stateless import Stateless
 from mcpfleet.server.eras.subscribing import Subscribing
-from mcpfleet.server.events import Events
+from mcpfleet.server.events import VERSION_GONE, Change, Events
 from mcpfleet.server.failures import Failures
 from mcpfleet.server.feed import Feed
 from mcpfleet.server.fleet import Fleet
@@ -145,7 +146,12 @@ class Engine:
         self._runner = Runner(process, tasks, run, lambda: self._switches.registry, wanted=self._runs_tasks)
         self._reaper = Reaper(process, tasks, lambda: self._switches.registry)
         self._pulse = Pulse(
-            backplane, self._keeper.contact, self._beat, lease=self._policy.lease, on_change=self._feed.doubt
+            backplane,
+            self._keeper.contact,
+            self._beat,
+            lease=self._policy.lease,
+            on_come=self._feed.doubt,
+            on_gone=partial(self._events.publish, Change(VERSION_GONE)),
         )
         self._drained_at: float | None = None
 

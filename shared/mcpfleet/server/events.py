@@ -13,6 +13,8 @@ from mcpfleet.server.process import Process
 from mcpfleet.server.topics import Topic
 
 EVENTS: Final = "events/all"
+VERSION_GONE: Final = "version-gone"
+"""The kind of event that says that nobody serves some version's lists any more, which clients may have from it."""
 
 log = logging.getLogger("mcpfleet.events")
 
@@ -54,9 +56,12 @@ class Events:
         self._keep = process.policy.retention.keep
         self._ttl = process.policy.session_idle * 2
 
-    async def publish(self, change: Change) -> None:
-        """Tell every process; when this returns, each will hear of it or of a gap. Raises `Unavailable`."""
-        data, mark = pack(change), mint()
+    async def publish(self, change: Change, mark: str | None = None) -> None:
+        """Tell every process; when this returns, each will hear of it or of a gap. Raises `Unavailable`.
+
+        What several processes publish at about the same time with one mark is published once.
+        """
+        data, mark = pack(change), mark or mint()
         try:
             await settled(lambda: self._append(data, mark))
         except LogGone:

@@ -128,6 +128,9 @@ class StandaloneReader:
                     continue
                 if self._interest.is_changed_by(change):
                     await outlast(self._interest.refresh)
+                elif change.kind == events.VERSION_GONE and self._tenure.delivers(entry.position.offset):
+                    await asyncio.sleep(_uniform(0, self._policy.spread))
+                    await self._send_all()
                 elif self._interest.includes(change) and self._tenure.delivers(entry.position.offset):
                     await self._send(change.topic)
 
@@ -141,11 +144,14 @@ class StandaloneReader:
         await outlast(self._interest.refresh)
         self._tenure.begin_again()
         if not self._tenure.silent:
-            topics = self._interest.topics
-            for left in range(len(topics) - 1, -1, -1):
-                self._owing = left > 0
-                await self._send(topics[-1 - left])
+            await self._send_all()
         self._owing = False
+
+    async def _send_all(self) -> None:
+        topics = self._interest.topics
+        for left in range(len(topics) - 1, -1, -1):
+            self._owing = left > 0
+            await self._send(topics[-1 - left])
 
     async def _send(self, topic: Topic) -> None:
         if (telling := told(topic)) is not None:

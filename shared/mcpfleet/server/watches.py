@@ -97,8 +97,7 @@ class Watches:
         while True:
             doubts = self._feed.doubts
             position = await self._feed.end()
-            for watch in self._watches:
-                watch.doubt()
+            self._doubt_all()
             with suppress(LogGap):
                 async with aclosing(self._feed.after(position, doubts=doubts)) as entries:
                     async for entry in entries:
@@ -108,9 +107,15 @@ class Watches:
         change = events.read(data)
         if change is None:
             return
+        if change.kind == events.VERSION_GONE:
+            self._doubt_all()
         for watch in self._by_topic.get(change.topic, ()):
             if change.concerns(watch.owner):
                 watch.changed(change.topic)
+
+    def _doubt_all(self) -> None:
+        for watch in self._watches:
+            watch.doubt()
 
     def _forget(self, topic: Topic, watch: Watch) -> None:
         watches = self._by_topic[topic]

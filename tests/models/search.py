@@ -5,7 +5,8 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from tests.models.world import Choice, World
+from tests.models.choice import Choice
+from tests.models.world import World
 
 Judge = Callable[[], None]
 """Raises `AssertionError` if the world is not as it should be."""

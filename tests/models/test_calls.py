@@ -83,8 +83,7 @@ def _reader(view: Backplane, keeper: Keeper, opened: list[Position]) -> Callable
 
 
 def _pieces(world: World) -> list[Piece]:
-    log = world.store.log(EXCHANGE.log)
-    return [] if log is None else [unpack(Piece, entry.data) for entry in log.entries.values()]
+    return [unpack(Piece, entry.data) for entry in world.store.entries(EXCHANGE.log) or ()]
 
 
 def _always() -> bool:

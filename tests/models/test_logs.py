@@ -82,8 +82,7 @@ def log(
 
 
 def _entries(world: World) -> list[Entry]:
-    found = world.store.log(LOG)
-    return [] if found is None else list(found.entries.values())
+    return world.store.entries(LOG) or []
 
 
 def _marks(opened: Sequence[Position], entries: Sequence[Entry]) -> list[str]:

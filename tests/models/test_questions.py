@@ -73,11 +73,10 @@ def question(world: World, offered: Sequence[bytes] = OFFERED) -> Judges:
 
 def _decided(world: World) -> Any:
     """What the question's first entry says; None if there is no entry yet."""
-    log = world.store.log(QUESTION)
-    if log is None:
+    entries = world.store.entries(QUESTION)
+    if entries is None:
         return "nobody asks"
-    first = log.entries.get(1)
-    return None if first is None else unpack(Reply, first.data).answer or "given up"
+    return unpack(Reply, entries[0].data).answer or "given up" if entries else None
 
 
 @pytest.mark.parametrize("harm", ["", "doubt", "kill", "cancel", "deafen", "wipe", "failover"])

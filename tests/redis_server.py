@@ -178,8 +178,11 @@ def immortal_keys(url: str, namespace: str = "") -> list[str]:
     """The keys below the namespace that have no end of life and are no durable kind."""
     with connect(url) as client:
         durable = {key for glob in DURABLE for key in client.scan_iter(f"{namespace}{glob}")}
-        found = (key for key in client.scan_iter(f"{namespace}*", count=1000) if key not in durable)
-        return sorted(key.decode() for key in found if client.pttl(key) == -1)
+        found = [key for key in client.scan_iter(f"{namespace}*", count=1000) if key not in durable]
+        with client.pipeline(transaction=False) as asked:
+            for key in found:
+                asked.pttl(key)
+            return sorted(key.decode() for key, life in zip(found, asked.execute(), strict=True) if life == -1)
 
 
 @contextlib.contextmanager
@@ -189,9 +192,10 @@ def fresh_namespace(shared: SharedRedis) -> Iterator[str]:
     yield name
     left = [key for url in shared.urls for key in immortal_keys(url, name)]
     for url in shared.urls:
-        with connect(url) as client:
+        with connect(url) as client, client.pipeline(transaction=False) as asked:
             for key in client.scan_iter(f"{name}*", count=1000):
-                client.unlink(key)
+                asked.unlink(key)
+            asked.execute()
     assert not left, f"keys without an end of life: {left}"
 
 

@@ -92,5 +92,5 @@ async def test_nothing_acknowledged_is_lost_or_there_twice_however_often_redis_i
         assert lost == [], f"{len(lost)} entries lost {told}"
         twice = [name for name, times in found.items() if times > 1]
         assert twice == [], f"{len(twice)} entries are there twice {told}"
-        for name in flood.acknowledged:
-            assert await backplane.get(f"cells/{name}") == name.encode(), f"a cell is lost {told}"
+        cells = await asyncio.gather(*(backplane.get(f"cells/{name}") for name in flood.acknowledged))
+        assert cells == [name.encode() for name in flood.acknowledged], f"a cell is lost {told}"

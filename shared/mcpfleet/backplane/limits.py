@@ -38,7 +38,9 @@ class Seats:
 class Quota:
     """At most `limit` events of each caller in any `window` seconds, over the whole fleet.
 
-    `processes` says how many share the limit while the store is away: each then allows a `processes`-th of it.
+    `processes` says how many share the limit while the store is away: each then allows a `processes`-th of it, counted
+    anew, so that a window which an outage begins or ends in may hold twice the limit. If it names fewer processes than
+    there are, all together may allow more; if more, less.
     """
 
     def __init__(

@@ -358,6 +358,40 @@ async def test_an_outage_ends_no_stream_and_loses_no_change(world: World) -> Non
     assert await heard(flight) == CHANGED
 
 
+async def test_an_outage_loses_no_word_that_no_list_tells_of(world: World) -> None:
+    node, other = await world.node(), await world.node()
+    session = await node.initialize()
+    await session.request(node, "logging/setLevel", {"level": "error"}).got()
+    flight = await listening(session, node)
+    world.links[node].away = True
+    await other.engine.fleet.log("error", "out of paper")
+    await eventually(lambda: any("events/all" in verb for verb in world.links[node].verbs[-5:]))
+    world.links[node].away = False
+    assert await heard(flight) == CHANGED
+    said = await heard(flight)
+    assert (said["method"], said["params"]["data"]) == ("notifications/message", "out of paper")
+
+
+async def test_what_is_published_while_a_stream_is_about_to_say_that_all_has_changed_is_told_too(world: World) -> None:
+    node = await world.node(replace(PATIENT, spread=0.2))
+    session = await node.initialize()
+    await session.request(node, "logging/setLevel", {"level": "error"}).got()
+    flight = await listening(session, node)
+    newer = world.stage.server()
+
+    @newer.tool
+    def only_here() -> None:
+        """A tool of the next version."""
+
+    other = await world.node(server=newer)
+    await world.beat(other, node)
+    for number in range(20):
+        await other.engine.fleet.log("error", number)
+    told = [await heard(flight) for _ in range(21)]
+    assert told.count(CHANGED) == 1
+    assert [each["params"]["data"] for each in told if each != CHANGED] == [*range(20)]
+
+
 async def test_while_the_store_is_away_a_stream_cannot_begin_and_the_first_is_still_the_first_later(
     world: World,
 ) -> None:

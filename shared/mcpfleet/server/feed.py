@@ -22,6 +22,10 @@ from mcpfleet.server.events import EVENTS
 RECENT: Final = 256
 
 
+class Doubted(LogGap):
+    """Something may have changed of which no entry tells; the entries themselves go on where they were."""
+
+
 class Feed:
     """One reader of the events log; `run` it as a task of the process."""
 
@@ -70,13 +74,13 @@ class Feed:
     async def after(self, position: Position, *, doubts: int) -> AsyncGenerator[Entry, None]:
         """Yield every entry after the position, in order, once; outages are waited out.
 
-        `LogGap`: something is lost, or may have changed without an entry since `doubts` was taken, before the position
-        was. Close it when leaving early.
+        `LogGap`: something is lost. `Doubted`: something may have changed without an entry since `doubts` was taken,
+        before the position was. Close it when leaving early.
         """
         while True:
             news = self._news
             if self._doubts != doubts:
-                raise LogGap("the fleet has changed")
+                raise Doubted("the fleet has changed")
             entries = self.recent(position)
             if entries is None:
                 entries = await outlast(partial(self._backplane.read, EVENTS, after=position, ttl=self._ttl))

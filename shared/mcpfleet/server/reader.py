@@ -13,7 +13,7 @@ from mcpfleet.protocol import sse
 from mcpfleet.protocol.jsonrpc import encode_notification
 from mcpfleet.server import eventids, events, signals
 from mcpfleet.server.eventids import StandalonePlace
-from mcpfleet.server.feed import Feed
+from mcpfleet.server.feed import Doubted, Feed
 from mcpfleet.server.peer import Peer
 from mcpfleet.server.process import Process
 from mcpfleet.server.sessions import Session
@@ -90,6 +90,7 @@ class StandaloneReader:
         """What was before the connection's own entry is lost, and so is who delivered what: all may have changed."""
         self._own = self._entered
         self._tenure.heed(self._holder)
+        await self._begin_again()
         await self._all_changed()
         self._held.set()
         with suppress(LogGap):
@@ -114,10 +115,13 @@ class StandaloneReader:
         if self._owing:
             await self._all_changed()
         while True:
-            with suppress(LogGap):
+            try:
                 await self._deliver_all()
-            await asyncio.sleep(_uniform(0, self._policy.spread))
-            await self._all_changed()
+            except LogGap as gap:
+                await asyncio.sleep(_uniform(0, self._policy.spread))
+                if not isinstance(gap, Doubted):
+                    await self._begin_again()
+                await self._all_changed()
 
     async def _deliver_all(self) -> None:
         async with aclosing(self._feed.after(self._events, doubts=self._doubts)) as entries:
@@ -134,15 +138,19 @@ class StandaloneReader:
                 elif self._interest.includes(change) and self._tenure.delivers(entry.position.offset):
                     await self._send(change.topic)
 
+    async def _begin_again(self) -> None:
+        """Go on from the end of the events: what was before is lost."""
+        self._doubts = self._feed.doubts
+        self._events = await self._feed.end()
+        self._tenure.begin_again()
+
     async def _all_changed(self) -> None:
-        """Go on from the end of the events, and say that everything has changed, since it may have.
+        """Say that everything has changed, since it may have; what entries tell of is told besides.
 
         Whoever takes the stream up again before all of that was said is told all of it again.
         """
         self._doubts = self._feed.doubts
-        self._events = await self._feed.end()
         await outlast(self._interest.refresh)
-        self._tenure.begin_again()
         if not self._tenure.silent:
             await self._send_all()
         self._owing = False

@@ -1,17 +1,20 @@
 """Calls that become tasks, and those that do not ("Task Creation")."""
 
+import asyncio
 import re
 from typing import Any
 
 import pytest
 
 from mcpfleet import Incoming, Principal
+from mcpfleet.backplane import base
 from mcpfleet.protocol.tasks import NAME
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.tasks.policy import TaskPolicy
 from mcpfleet.server.tasks.store import LIVE
 from tests.answer import Json
-from tests.server.tasks.clients import MISSING, TAKES, TAKES_NONE, ask, becomes, begun, call, get
+from tests.server import wire
+from tests.server.tasks.clients import MISSING, TAKES, TAKES_NONE, ask, becomes, begun, call, get, update
 from tests.server.tasks.diggers import Digging
 from tests.server.wire import LEGACY
 from tests.server.world import World
@@ -229,3 +232,68 @@ async def test_without_authentication_nobody_is_counted_alone(memory: World) -> 
     node = await memory.node(policy, Digging().server())
     await begun(node, "ask")
     await begun(node, "ask")
+
+
+async def test_where_no_task_can_be_made_to_detach_does_nothing(memory: World) -> None:
+    node = await memory.node(NOT_HERE, Digging().server())
+    assert (await call(node, "stay", meta=TAKES_NONE).got()).value is False
+    session = await node.initialize()
+    assert (await session.call(node, "stay").got()).value is False
+    batch = [wire.call("stay", as_id=1), wire.call("dig", as_id=2, depth=1)]
+    older = await node.initialize("2025-03-26")
+    [stayed, dug] = (await older.send(node, "POST", batch).got()).replies
+    assert [reply["result"]["content"][0]["text"] for reply in (stayed, dug)] == ["false", '{"depth":1}']
+
+
+async def test_what_is_asked_already_is_asked_before_a_call_goes_on_as_a_task(memory: World) -> None:
+    node = await memory.node(server=Digging().server())
+    asked = (await call(node, "ask_and_detach", first="ask").got()).result
+    assert asked["resultType"] == "input_required"
+    [key] = asked["inputRequests"]
+    more = {"requestState": asked["requestState"], "inputResponses": {key: {"action": "decline"}}}
+    handle = (await call(node, "ask_and_detach", more=more, first="ask").got()).result
+    assert handle["resultType"] == "task"
+    task = await becomes(node, handle["taskId"], "completed")
+    assert task["result"]["content"][0]["text"] == "decline"
+
+
+async def test_what_is_asked_later_is_asked_by_the_task(memory: World) -> None:
+    node = await memory.node(server=Digging().server())
+    task_id = await begun(node, "ask_and_detach", first="detach")
+    [key] = (await becomes(node, task_id, "input_required"))["inputRequests"]
+    await update(node, task_id, **{key: {"action": "decline"}})
+    assert (await becomes(node, task_id, "completed"))["result"]["content"][0]["text"] == "decline"
+
+
+async def test_a_hook_that_takes_no_notice_of_being_cancelled_changes_nothing(memory: World) -> None:
+    server = Digging().server()
+
+    @server.around_request("tools/call")
+    async def stubborn(message: Incoming, call_next: Any) -> Any:
+        try:
+            return await call_next(message)
+        except asyncio.CancelledError:
+            return {"content": []}
+
+    node = await memory.node(server=server)
+    task_id = await begun(node, "dig", depth=1)
+    assert (await becomes(node, task_id, "completed"))["result"]["structuredContent"] == {"depth": 1}
+
+
+async def test_a_client_that_leaves_while_its_task_is_made_ends_nothing_else(world: World) -> None:
+    node = await world.node(NOT_HERE, Digging().server())
+    go = world.links[node].hold("commit tasks.*")
+    flight = call(node, "dig", depth=1)
+    await world.links[node].reached("commit tasks.*")
+    await flight.cut()
+    go()
+    task_id = await begun(node, "dig", depth=2)
+    assert (await get(node, task_id))["status"] == "working"
+
+
+async def test_a_call_that_no_store_takes_is_refused(memory: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = await memory.node(NOT_HERE, Digging().server())
+    monkeypatch.setattr(base, "MAX_ENTRY_BYTES", 3000)
+    got = await call(node, "dig", depth=1, ignored="x" * 4000).got()
+    assert (got.status, got.error["code"], got.reason) == (400, -32602, "call_too_large")
+    assert not await stored(memory)

@@ -10,9 +10,12 @@ import pytest
 
 from mcpfleet import Context, ProtocolError, Server, ToolError
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.jsonrpc import Request
+from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Request
+from mcpfleet.protocol.jsontext import plain
+from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult, ListToolsResult
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY, Revision
+from mcpfleet.protocol.tasks import EXTENSION
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.outcome import Outcome, Refusal, Success
@@ -41,8 +44,14 @@ class Desk:
     def __init__(self, server: Server, threads: Threads) -> None:
         self.dispatcher = Dispatcher(server, threads)
 
-    async def ask(self, method: str, params: Mapping[str, Any], revision: Revision = LATEST) -> Outcome:
-        caller = Caller(revision, None, Headers(), None, {}, None)
+    async def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        revision: Revision = LATEST,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> Outcome:
+        caller = Caller(revision, None, Headers(), None, capabilities or {}, None)
         return await self.dispatcher.serve(Request(1, method, dict(params)), caller, Silent())
 
     async def call(self, tool: str, revision: Revision = LATEST, **arguments: Any) -> Outcome:
@@ -268,3 +277,31 @@ async def test_a_synchronous_tool_runs_beside_the_event_loop(server: Server, des
     assert isinstance(outcome, Success)
     assert isinstance(outcome.result, CallToolResult)
     assert outcome.result.structured_content is False
+
+
+async def test_a_dispatcher_without_tasks_runs_in_the_call_what_may_run_there_and_offers_none(
+    server: Server, desk: Desk
+) -> None:
+    @server.tool(task="optional")
+    async def dig(ctx: Context) -> str:
+        await ctx.detach()
+        return "here"
+
+    @server.tool(task="required")
+    async def mine() -> None: ...
+
+    takes = {"extensions": dict(EXTENSION)}
+    dug = await desk.ask("tools/call", {"name": "dig"}, capabilities=takes)
+    assert isinstance(dug, Success)
+    assert isinstance(dug.result, CallToolResult)
+    assert dug.result.content == (TextContent(text="here"),)
+    mined = await desk.ask("tools/call", {"name": "mine"}, capabilities=takes)
+    assert isinstance(mined, Refusal)
+    assert (mined.code, mined.data) == (INTERNAL_ERROR, {"reason": "no_tasks"})
+    told = await desk.ask("server/discover", {})
+    assert isinstance(told, Success)
+    assert plain(told.result)["capabilities"].get("extensions") is None
+    for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        got = await desk.ask(method, {"taskId": "t1-" + "0" * 32}, capabilities=takes)
+        assert isinstance(got, Refusal)
+        assert got.code == METHOD_NOT_FOUND

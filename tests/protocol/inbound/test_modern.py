@@ -156,7 +156,15 @@ def test_a_name_for_a_body_that_has_none_is_a_mismatch(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "key"), [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")]
+    ("method", "key"),
+    [
+        ("tools/call", "name"),
+        ("prompts/get", "name"),
+        ("resources/read", "uri"),
+        ("tasks/get", "taskId"),
+        ("tasks/update", "taskId"),
+        ("tasks/cancel", "taskId"),
+    ],
 )
 def test_each_named_method_mirrors_its_own_parameter(method: str, key: str) -> None:
     """Streamable HTTP, "Standard Request Headers"."""

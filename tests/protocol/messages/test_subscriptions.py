@@ -6,12 +6,14 @@ import pytest
 
 from mcpfleet.protocol.jsontext import dumps, loads
 from mcpfleet.protocol.messages.subscriptions import (
+    MAX_TASK_ID,
     MAX_URI,
     MAX_WATCHED,
     Acknowledged,
     SubscriptionFilter,
     read_filter,
 )
+from mcpfleet.protocol.tasks import MAX_LISTENED
 
 LONGEST = "a:" + "x" * (MAX_URI - 2)
 
@@ -27,6 +29,12 @@ LONGEST = "a:" + "x" * (MAX_URI - 2)
         (
             {"resourceSubscriptions": [LONGEST] * MAX_WATCHED},
             SubscriptionFilter(resource_subscriptions=(LONGEST,) * MAX_WATCHED),
+        ),
+        ({"taskIds": ["t", ""]}, SubscriptionFilter(task_ids=("t", ""))),
+        ({"taskIds": None}, SubscriptionFilter()),
+        (
+            {"taskIds": ["x" * MAX_TASK_ID] * MAX_LISTENED},
+            SubscriptionFilter(task_ids=("x" * MAX_TASK_ID,) * MAX_LISTENED),
         ),
     ],
 )
@@ -47,6 +55,10 @@ def test_a_filter_asks_for_what_it_names(given: Any, found: SubscriptionFilter) 
         ({"resourceSubscriptions": ["a://b", "b"]}, "resourceSubscriptions"),
         ({"resourceSubscriptions": ["a://b\n"]}, "resourceSubscriptions"),
         ({"resourceSubscriptions": ["a://b"] * (MAX_WATCHED + 1)}, "resourceSubscriptions"),
+        ({"taskIds": "t"}, "taskIds"),
+        ({"taskIds": [7]}, "taskIds"),
+        ({"taskIds": ["x" * (MAX_TASK_ID + 1)]}, "taskIds"),
+        ({"taskIds": ["t"] * (MAX_LISTENED + 1)}, "taskIds"),
     ],
 )
 def test_what_is_no_filter_is_told_by_the_name_of_the_field(given: Any, named: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mcpfleet import Incoming, Principal, Server
+from mcpfleet.backplane import base
 from mcpfleet.server.methods.tasks import MAX_ANSWERS
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.tasks.policy import TaskPolicy
@@ -146,6 +147,15 @@ async def test_an_answer_that_nobody_could_keep_is_refused_and_the_question_stay
     got = await update(node, task_id, **{two: {"action": "accept", "content": {"name": "x" * (MAX_ANSWERS // 2)}}})
     assert (got.status, got.error["code"], got.reason) == (400, -32602, "too_large")
     assert [*(await get(node, task_id))["inputRequests"]] == [two]
+
+
+async def test_an_answer_that_no_store_takes_is_refused(memory: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = await memory.node(RUNS, Digging().server())
+    task_id, [one, two] = await parked(node)
+    monkeypatch.setattr(base, "MAX_ENTRY_BYTES", 10_000)
+    got = await update(node, task_id, **{one: {"action": "accept", "content": {"name": "x" * 20_000}}})
+    assert (got.status, got.error["code"], got.reason) == (400, -32602, "too_large")
+    assert (await get(node, task_id))["inputRequests"].keys() == {one, two}
 
 
 async def test_a_task_that_is_cancelled_has_ended_and_its_function_is_cancelled(world: World) -> None:

@@ -46,6 +46,17 @@ class Digging:
                 raise
             return "waited"
 
+        @server.tool(task="optional", detach=False, annotations=TWICE)
+        async def stay(ctx: Context) -> bool:
+            await ctx.detach()
+            return ctx.task_id is not None
+
+        @server.tool(task="optional", detach=False, annotations=TWICE)
+        async def ask_and_detach(ctx: Context, first: str) -> str:
+            both = [ctx.elicit("Who?", FORM), ctx.detach()]
+            results = await asyncio.gather(*(both if first == "ask" else reversed(both)))
+            return next(result.action for result in results if result is not None)
+
         @server.tool
         async def plain(ctx: Context) -> str:
             await ctx.detach()

@@ -55,7 +55,7 @@ class Digging:
         async def ask_and_detach(ctx: Context, first: str) -> str:
             both = [ctx.elicit("Who?", FORM), ctx.detach()]
             results = await asyncio.gather(*(both if first == "ask" else reversed(both)))
-            return next(result.action for result in results if result is not None)
+            return next(str(result.action) for result in results if result is not None)
 
         @server.tool
         async def plain(ctx: Context) -> str:

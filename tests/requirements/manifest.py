@@ -4,6 +4,7 @@
 REQUIRED in capitals: counted in the page's Markdown from top to bottom, bold or not, in tables too, a negation once.
 For each page, `<revision>/<page>.toml` has one row for each of them, in that order, in our own words. The index of the
 specification, its changelog and its schema reference are not among them: they define the words, or repeat the pages.
+The extension for tasks is, as a page of the revision that it extends.
 
 A row has one of these verdicts:
 

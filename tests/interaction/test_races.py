@@ -130,6 +130,7 @@ async def run_all(races: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
 
 @pytest.mark.parametrize("date", LEGACY)
 async def test_a_cancel_at_any_moment_has_one_outcome_and_harms_nobody(fleet: Fleet, date: str) -> None:
+    """Cancellation, "Timing Considerations"."""
     run, seeds = secrets.token_hex(4), Random(f"{SEED} {date}")
     moments = MOMENTS * (RACES // len(LEGACY) // len(MOMENTS))
     async with connected(fleet.url, date) as client, connected(fleet.url, date) as other:

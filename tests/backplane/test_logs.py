@@ -251,6 +251,18 @@ async def test_where_many_write_the_same_append_after_others_is_the_same_entry(p
     assert (await pair.here.append(LOG, b"x", ttl=60, keep=1, mark=mark)).offset == end.offset + 2
 
 
+async def test_appends_that_expect_a_position_make_the_store_forget_none_of_those_that_expect_nothing(
+    pair: Pair,
+) -> None:
+    mark = mint()
+    await pair.here.open(LOG, ttl=60)
+    first = end = await pair.here.append(LOG, b"x", ttl=60, keep=1, mark=mark)
+    for _ in range(REMEMBERED):
+        end = await pair.there.append(LOG, b"y", ttl=60, keep=1, expect=end)
+    assert await pair.here.append(LOG, b"x", ttl=60, keep=1, mark=mark) == first
+    assert await pair.here.open(LOG, ttl=60) == end
+
+
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.UNANSWERED, Fate.LATE])
 async def test_where_many_write_an_append_in_doubt_is_one_entry_whoever_comes_between(pair: Pair, fate: Fate) -> None:
     doubtful = Doubtful([fate])
@@ -336,6 +348,14 @@ async def test_a_followed_log_outlives_its_life_and_an_unfollowed_one_does_not(p
     with pytest.raises(LogGap):
         await pair.there.read(LOG, after=start)
     assert await pair.store.names() == []
+
+
+async def test_a_read_extends_no_life_of_which_half_is_left(pair: Pair) -> None:
+    start = await pair.here.open(LOG, ttl=60)
+    await pair.here.read(LOG, after=start, ttl=90)
+    await pair.store.age(60)
+    with pytest.raises(LogGone):
+        await pair.here.open(LOG, ttl=60, create=False)
 
 
 async def test_reopening_extends_a_life_and_never_shortens_it(pair: Pair) -> None:

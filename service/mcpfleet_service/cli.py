@@ -107,7 +107,7 @@ def work(
     ] = None,
     queue: Annotated[
         list[str] | None,
-        typer.Option(help="Which tasks, the first queue's first; may be repeated: MCPFLEET_TASK_QUEUES, else default."),
+        typer.Option(help="Which tasks, the first queue's first; may be repeated: MCPFLEET_TASK_QUEUES, else all."),
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(help="How many tasks at once: MCPFLEET_TASK_CONCURRENCY, else 10.")

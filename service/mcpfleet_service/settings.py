@@ -206,8 +206,12 @@ class Settings:
     ] = 10
     task_queues: Annotated[
         tuple[Queue, ...],
-        Variable("TASK_QUEUES", "names of queues, separated by commas", "whose tasks it runs, the first one's first"),
-    ] = ("default",)
+        Variable(
+            "TASK_QUEUES",
+            "names of queues, separated by commas",
+            "whose tasks it runs, the first one's first; by default all",
+        ),
+    ] = ()
     task_poll: Annotated[
         Seconds,
         Variable("TASK_POLL_SECONDS", SECONDS, "how often clients are told to ask for a task"),

@@ -21,6 +21,7 @@ BOUNDARIES = {
     "mcpfleet/server/plugins.py load": "what a plugin's import raises stops the start under the plugin's name",
     "mcpfleet/server/reply.py Replies.encode": "whatever a tool put into its result, its caller gets a response",
     "mcpfleet/server/streams.py CallStream.open": "gives the lease up, then lets everything pass",
+    "mcpfleet/server/tasks/run.py Run._ending": "whatever a tool put into its result, its task has an end",
     "mcpfleet/server/tasks/runner.py Runner._serve": "an unforeseen error leaves one task, not all of them",
     "mcpfleet/server/threads.py Threads.run.job": "hands whatever a function raises to the caller's own thread",
     "mcpfleet_service/boot.py application": "whatever the user's module raises is told and ends the process",

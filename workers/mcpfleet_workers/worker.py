@@ -33,7 +33,7 @@ async def work(server: Server, opening: AbstractAsyncContextManager[Backplane], 
         engine = Engine(server, backplane, policy)
         async with engine.running(), asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(_hearing(engine))
-            log.info("working as %s on %s", engine.id, ", ".join(policy.tasks.queues))
+            log.info("working as %s on %s", engine.id, ", ".join(policy.tasks.queues or ["every queue"]))
             await told.wait()
             listening.cancel()
 

@@ -40,7 +40,9 @@ class Beat(msgspec.Struct, frozen=True, omit_defaults=True):
     load: float
     leaving: bool = False
     worker: bool = False
-    """Whether it is of the worker tier."""
+    """Whether it is of the worker tier, and takes tasks."""
+    queues: tuple[str, ...] = ()
+    """Of which queues, if it is; none named: all of them."""
 
 
 @runtime_checkable

@@ -275,11 +275,12 @@ class Engine:
         self._notices.stop()
         self._runner.stop()
 
-    def _runs_tasks(self) -> bool:
-        """Whether this process is to run tasks: one that serves does so while no worker is known to be alive."""
+    def _runs_tasks(self, queue: str) -> bool:
+        """Whether this process is to run tasks of a queue: one that serves does so while no worker is known to."""
         members = self._pulse.members
         known = any(member.process == self.id for member in members)
-        return self._policy.tasks.worker or (known and not any(member.worker for member in members))
+        taken = any(member.worker and (not member.queues or queue in member.queues) for member in members)
+        return self._policy.tasks.worker or (known and not taken)
 
     def _dispatcher(self, server: Server, switches: Switches | None = None, tasks: Tasks | None = None) -> Dispatcher:
         return Dispatcher(
@@ -305,7 +306,9 @@ class Engine:
 
     def _beat(self) -> Beat:
         info, digest = self.server.info, self.server.registry.digest
-        return Beat(self.id, info.version, digest, float(self.calls), worker=self._policy.tasks.worker)
+        policy = self._policy.tasks
+        worker = policy.worker and not self.draining
+        return Beat(self.id, info.version, digest, float(self.calls), worker=worker, queues=policy.queues)
 
 
 def _refused(request_id: RequestId | None, refusal: Refusal, status: int) -> Answer:

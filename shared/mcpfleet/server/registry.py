@@ -14,6 +14,7 @@ from mcpfleet.server.notification import CustomNotification
 from mcpfleet.server.prompt import Prompt
 from mcpfleet.server.resource import Reading, ServedResource, ServedTemplate
 from mcpfleet.server.skill import ServedSkill, SkillFile
+from mcpfleet.server.taskoptions import DEFAULT_QUEUE
 from mcpfleet.server.tool import Tool
 
 
@@ -53,6 +54,12 @@ class Registry:
     def makes_tasks(self) -> bool:
         """Whether a call of any tool may become a task."""
         return any(tool.task for tool in self.tools)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that the tasks of its tools wait in, the default one first."""
+        named = {tool.task.queue for tool in self.tools if tool.task}
+        return tuple(sorted(named, key=lambda name: (name != DEFAULT_QUEUE, name)))
 
     def template(self, uri: str) -> ServedTemplate | None:
         """The template that is this text, or else the first that this URI matches."""

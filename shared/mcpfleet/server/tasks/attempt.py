@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from mcpfleet.backplane.backoff import Backoff
 from mcpfleet.backplane.base import Backplane
-from mcpfleet.errors import McpFleetError, Unavailable
+from mcpfleet.errors import BackplaneError, McpFleetError, Unavailable
 from mcpfleet.server.outcome import STOPPED, Outcome
 from mcpfleet.server.tasks.names import Names
 from mcpfleet.server.tasks.record import Record
@@ -129,7 +129,7 @@ class Attempt:
             self._to_say.clear()
             if self._said is not None:
                 life = self.record.life(self._tasks.clock())
-                with suppress(Unavailable):  # what is said next will do
+                with suppress(BackplaneError):  # what is said next will do
                     await self._tasks.say(self.names, self._lease, self._said, life=life)
             await asyncio.sleep(SAY_EVERY)
 

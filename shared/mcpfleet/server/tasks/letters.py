@@ -1,6 +1,7 @@
 """Dead letters: tasks that were given up since every run of theirs broke off, for an operator to look at."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -14,7 +15,7 @@ from mcpfleet.errors import InDoubt, Unavailable
 LETTERS: Final = "tasks/dead"
 KEPT: Final = 200
 KEPT_SECONDS: Final = 7 * 86_400.0
-ADD_TRIES: Final = 16
+TRIES: Final = 16
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -45,16 +46,28 @@ class DeadLetters:
 
     async def add(self, letter: DeadLetter) -> None:
         """Add one at the end, unless its task is there; `Unavailable` under contention or if the store is away."""
+
+        def added(letters: tuple[DeadLetter, ...]) -> tuple[DeadLetter, ...]:
+            known = any(each.task_id == letter.task_id for each in letters)
+            return letters if known else (*letters, letter)[-KEPT:]
+
+        await self._change(added)
+
+    async def withdraw(self, task_id: str) -> None:
+        """Remove that of a task which was not given up after all; raises as `add` does."""
+        await self._change(lambda letters: tuple(each for each in letters if each.task_id != task_id))
+
+    async def _change(self, make: Callable[[tuple[DeadLetter, ...]], tuple[DeadLetter, ...]]) -> None:
         backoff = Backoff(first=0.002, most=0.2)
-        for _ in range(ADD_TRIES):
+        for _ in range(TRIES):
             data = await self._backplane.get(LETTERS)
             letters = () if data is None else unpack(_Letters, data).letters
-            if any(each.task_id == letter.task_id for each in letters):
+            made = make(letters)
+            if made == letters:
                 return
-            added = pack(_Letters((*letters, letter)[-KEPT:]))
             expect: CellExpectation = ABSENT if data is None else data
             with suppress(InDoubt):  # what is found next tells
-                if await self._backplane.put(LETTERS, added, ttl=KEPT_SECONDS, expect=expect):
+                if await self._backplane.put(LETTERS, pack(_Letters(made)), ttl=KEPT_SECONDS, expect=expect):
                     return
             await asyncio.sleep(backoff.pause())
-        raise Unavailable(f"the dead letters changed {ADD_TRIES} times meanwhile")
+        raise Unavailable(f"the dead letters changed {TRIES} times meanwhile")

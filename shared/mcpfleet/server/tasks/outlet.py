@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from mcpfleet.errors import NotAnswered, Unavailable
+from mcpfleet.protocol.jsontext import dumps
 from mcpfleet.server.recurrence import Recurrence
 from mcpfleet.server.round import Memory
 from mcpfleet.server.tasks.attempt import Attempt, Stop, Superseded
 from mcpfleet.server.tasks.record import Record
 from mcpfleet.server.tasks.slots import Slot
+from mcpfleet.server.tasks.store import UnknownTask
 from mcpfleet.server.tool import Tool
 
 LEVELS: Final = {
@@ -57,12 +59,15 @@ class TaskOutlet:
         """Progress becomes the task's message, and a log message goes to the process's log: neither may be sent for a
         task ("Task Status Notifications"). All else is dropped."""
         if method == "notifications/progress":
+            dumps(params)  # what no client could be sent is refused here, as it is in a call
             self._attempt.say(_progress(params))
         elif method == "notifications/message":
             log.log(LEVELS[params["level"]], "%s: %s", self._attempt.names.id, params["data"])
 
     async def ask(self, method: str, params: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any]:
         """The answer, now or whenever it comes; without `timeout` the client has as long as the task lives."""
+        if self._attempt.stopped is not None:  # a handler that cleans up, for whom no answer would come
+            raise asyncio.CancelledError
         question = {"method": method, "params": dict(params)}
         key = self._recurrence.key("q", question)
         if key in self._attempt.record.closed:
@@ -119,9 +124,10 @@ class TaskOutlet:
         try:
             async with self._writing:
                 await self._attempt.change(make)
-        except Superseded:
+        except (Superseded, UnknownTask):
             self._attempt.stop(Stop.SUPERSEDED)
-            await asyncio.Event().wait()
+            await asyncio.sleep(0)  # here the handler is cancelled, unless it has been already
+            raise asyncio.CancelledError from None
         except Unavailable:
             raise NotAnswered("The server cannot reach its store.") from None
 

@@ -21,7 +21,11 @@ class TaskPolicy:
     """How many of them one principal may have; without authentication there is no such bound."""
     poll: float = 1.0
     """How often clients are told to ask."""
-    queues: tuple[str, ...] = ("default",)
-    """Which queues this process runs tasks of: nothing of a later one while an earlier one has something."""
+    queues: tuple[str, ...] = ()
+    """Which queues this process runs tasks of: nothing of a later one while an earlier one has something.
+
+    None named: all that its tools name, and `default` first.
+    """
     worker: bool = False
-    """Whether this process is of the worker tier; one that serves runs tasks only while no such process is alive."""
+    """Whether this process is of the worker tier; one that serves runs only tasks of queues that no such process runs
+    tasks of."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
 from mcpfleet.backplane.backoff import Backoff
-from mcpfleet.errors import BackplaneError
+from mcpfleet.errors import BackplaneError, Unavailable
 from mcpfleet.protocol.tasks import PARTITIONS
 from mcpfleet.server.process import Process
 from mcpfleet.server.registry import Registry
@@ -74,3 +74,7 @@ class Reaper:
             await self._tasks.change(names, step)
         except UnknownTask:
             await self._tasks.forget(names, ends(names.partition), None)
+        except Unavailable:
+            raise
+        except BackplaneError as error:  # a record that this process cannot read must not keep the others alive
+            log.warning("task %s cannot be ended: %s", task_id, error)

@@ -1,12 +1,12 @@
 """One run of a task: its tool is served as its call would have been, and what it comes to is written on the record."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcpfleet.errors import TooLarge
 from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request
-from mcpfleet.protocol.jsontext import NotJson, dumps
+from mcpfleet.protocol.jsontext import dumps, loads
 from mcpfleet.protocol.wire import dress, renumber
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.choice import Serving
@@ -16,7 +16,7 @@ from mcpfleet.server.outcome import STOPPED, Outcome, Refusal
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.shim import Shim
 from mcpfleet.server.tasks.attempt import Attempt, Stop
-from mcpfleet.server.tasks.record import Record
+from mcpfleet.server.tasks.record import MAX_DEPTH, Record
 from mcpfleet.server.tasks.store import Step, Tasks
 from mcpfleet.server.tasks.verdict import EXPIRED
 from mcpfleet.server.tasks.work import caller_of, request_of
@@ -71,10 +71,11 @@ class Run:
 
     def _ending(self, outcome: Outcome, request: Request, caller: Caller) -> Ending:
         """How the record ends by this outcome: with the very result that its call would have had."""
-        if isinstance(outcome, Refusal):
-            code = renumber(outcome.code, caller.revision)
-            return lambda record: self._failed(record, Refusal(code, outcome.message, outcome.data))
         try:
+            if isinstance(outcome, Refusal):
+                refused = replace(outcome, code=renumber(outcome.code, caller.revision))
+                _check([refused.message, refused.data])
+                return lambda record: self._failed(record, refused)
             dressed = dress(
                 outcome.result,
                 caller.revision,
@@ -82,8 +83,8 @@ class Run:
                 cache=outcome.cache,
                 output_schema=outcome.output_schema,
             )
-            dumps(dressed)
-        except NotJson as error:
+            _check(dressed)
+        except Exception as error:  # noqa: BLE001  # the boundary: whatever is in a result, its task has an end
             correlation = self.failures.note(error, Incoming.of(request, caller))
             refusal = Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
             return lambda record: self._failed(record, refusal)
@@ -95,6 +96,11 @@ class Run:
     def _given_back(self, attempt: Attempt, record: Record, *, within: float = 0.0) -> Step:
         released = record.released(self.tasks.clock(), counted=False)
         return self.tasks.given_back(attempt.names, released, within=within)
+
+
+def _check(value: Any) -> None:
+    """Raise `NotJson` for what could not be stored, or not be read again."""
+    loads(dumps(value), max_depth=MAX_DEPTH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ saves others the work.
 
 import asyncio
 import logging
+import math
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -37,6 +38,8 @@ from mcpfleet.server.tool import Tool
 
 LOOK_EVERY: Final = 5.0
 """How often a process looks at an agenda whose bell does not ring, in seconds."""
+WANTED_EVERY: Final = 1.0
+"""How often a process looks which queues it is to take tasks of, in seconds."""
 ELSEWHERE_SECONDS: Final = 2.0
 """How long a task waits that this process may not run: another one may."""
 CROWDED_SECONDS: Final = 0.5
@@ -81,9 +84,9 @@ class Runner:
         run: Run,
         registry: Callable[[], Registry],
         *,
-        wanted: Callable[[], bool] = lambda: True,
+        wanted: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`registry` tells what is offered now; `wanted`, whether this process is to take tasks at all."""
+        """`registry` tells what is offered now; `wanted`, whether this process is to take tasks of a queue."""
         self._process = process
         self._tasks = tasks
         self._run = run
@@ -94,7 +97,7 @@ class Runner:
         self._slots = Slots(policy.concurrency)
         self._running: dict[asyncio.Task[Any], _Running] = {}
         self._by_tool: Counter[str] = Counter()
-        self._next_look = {Place(name, part): 0.0 for name in policy.queues for part in range(PARTITIONS)}
+        self._next_look: defaultdict[Place, float] = defaultdict(float)
         self._woken = asyncio.Event()
         self._turn = 0
         self._stopped = False
@@ -150,8 +153,9 @@ class Runner:
         async with self._process.backplane.watch(bell(partition), poll=LOOK_EVERY) as ringing:
             while True:
                 await ringing.rung()
-                for name in self._policy.queues:
-                    self._next_look[Place(name, partition)] = 0.0
+                for place in self._next_look:
+                    if place.partition == partition:
+                        self._next_look[place] = 0.0
                 self._woken.set()
 
     async def _next(self) -> tuple[Due, Slot]:
@@ -172,8 +176,6 @@ class Runner:
                     await self._woken.wait()
 
     async def _found(self) -> Due | None:
-        if self._stopped or self._process.draining.begun or not self._wanted():
-            return None
         for place in self._places():
             if (due := await self._look(place)) is not None:
                 return due
@@ -185,7 +187,11 @@ class Runner:
             return None
         agenda = queue(place.partition, place.queue)
         looked = self._next_look[place] = now + LOOK_EVERY  # before looking: its bell may ring meanwhile
-        taken = await self._tasks.due(agenda, hold=self._process.policy.lease, limit=1)
+        try:
+            taken = await self._tasks.due(agenda, hold=self._process.policy.lease, limit=1)
+        except BackplaneError:
+            self._next_look[place] = 0.0  # nobody has looked
+            raise
         if taken.members:
             self._next_look[place] = 0.0
             names = names_of(taken.members[0])
@@ -194,17 +200,24 @@ class Runner:
             self._next_look[place] = min(looked, now + taken.wait)
         return None
 
+    def _queues(self) -> Sequence[str]:
+        """The queues that this process is to take tasks of now, in order."""
+        if self._stopped or self._process.draining.begun:
+            return ()
+        return [name for name in self._policy.queues or self._registry().queues if self._wanted(name)]
+
     def _places(self) -> Iterator[Place]:
-        """All agendas, in the order of their queues, and of each queue another partition first each time."""
+        """Their agendas, in the order of the queues, and of each queue another partition first each time."""
         self._turn += 1
-        for name in self._policy.queues:
+        for name in self._queues():
             for step in range(PARTITIONS):
                 yield Place(name, (self._turn + step) % PARTITIONS)
 
     def _pause(self) -> float:
-        """For how long nothing can be due, unless a bell rings; whether this process is wanted is looked at anew."""
-        soonest = min(self._next_look.values()) - time.monotonic()
-        return min(max(soonest, 0.01), 1.0)
+        """For how long nothing can be due, unless a bell rings; which queues are to be looked at is asked anew then."""
+        looks = [self._next_look[Place(name, part)] for name in self._queues() for part in range(PARTITIONS)]
+        soonest = min(looks, default=math.inf) - time.monotonic()
+        return min(max(soonest, 0.01), WANTED_EVERY)
 
     async def _serve(self, due: Due, slot: Slot) -> None:
         """Do what is to be done with one task; after whatever goes wrong it comes up again after a lease time."""
@@ -249,14 +262,16 @@ class Runner:
             letter = DeadLetter(
                 found.names.id, record.work.tool, why.data["reason"], record.attempt, record.created, now
             )
-            await self._letters.add(letter)
-        await self._tasks.replace(found, self._tasks.ended(found.names, record.failed(why, now)))
-        log.warning("task %s of the tool %s is given up: %s", found.names.id, record.work.tool, why.message)
+            await self._letters.add(letter)  # first, so that none is given up unnoticed if this process dies now
+        if await self._tasks.replace(found, self._tasks.ended(found.names, record.failed(why, now))):
+            log.warning("task %s of the tool %s is given up: %s", found.names.id, record.work.tool, why.message)
+        elif why is not EXPIRED:
+            await self._letters.withdraw(found.names.id)
 
     async def _release(self, found: Found) -> None:
         """Take a task out of the hands of a process that is dead; it is begun again after a while."""
         record = found.record
-        pause = min(MOST_BACKOFF, self._policy.backoff * 2.0 ** (record.attempt - 1))
+        pause = min(MOST_BACKOFF, self._policy.backoff * 2.0 ** min(record.attempt - 1, 32))
         released = record.released(self._tasks.clock(), counted=True)
         await self._tasks.replace(found, self._tasks.given_back(found.names, released, within=pause))
 

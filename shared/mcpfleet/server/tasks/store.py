@@ -137,7 +137,7 @@ class Tasks:
         `change` is called again whenever the record has changed meanwhile. Raises what it raises, `UnknownTask`, and
         `Unavailable` under contention or if the store is away.
         """
-        backoff, doubtful = Backoff(first=0.002, most=0.2), False
+        backoff = Backoff(first=0.002, most=0.2)
         for _ in range(CHANGE_TRIES):
             data = await self._backplane.get(names.record)
             if data is None:
@@ -145,16 +145,14 @@ class Tasks:
             record = unpack(Record, data)
             step = change(record)
             if step is None:
-                if doubtful and record.terminal:
+                if record.terminal:  # perhaps by an earlier write of this process, of which it has not heard
                     await self._leave(names.id, record.work.owner)
                 return record
-            try:
+            with suppress(InDoubt):  # what is found next tells
                 if await self._write(names, data, step):
                     if step.record.terminal:
                         await self._leave(names.id, step.record.work.owner)
                     return step.record
-            except InDoubt:
-                doubtful = True  # what is found next tells
             await asyncio.sleep(backoff.pause())
         raise Unavailable(f"a task changed {CHANGE_TRIES} times meanwhile")
 

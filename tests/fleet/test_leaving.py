@@ -82,8 +82,11 @@ async def test_a_call_that_does_not_finish_in_time_ends_with_an_error(launch_fle
         ):
             assert await stream.message() is not None
             places[date] = (client.session_id, stream.last_event_id)
-    async with connected(fleet.url, MODERN) as modern, asyncio.TaskGroup() as tasks:
-        hanging = tasks.create_task(modern.call("report", as_id="modern", pin=0, token="t"))
+    async with (
+        connected(fleet.url, MODERN) as modern,
+        modern.calling("report", as_id="modern", pin=0, token="t") as hanging,
+    ):
+        assert await hanging.message() is not None
         fleet.processes[0].terminate()
         for date, (session_id, place) in places.items():
             async with connected(fleet.url, date) as client:
@@ -92,7 +95,7 @@ async def test_a_call_that_does_not_finish_in_time_ends_with_an_error(launch_fle
                 assert answer.messages[-1] == answer.reply
                 assert answer.reply["id"] == date
                 assert answer.error["data"] == {"reason": "server_stopped"}
-        assert "error" in (await hanging).reply
+        assert "error" in (await hanging.answer()).reply
     assert await asyncio.to_thread(fleet.processes[0].await_exit) == 0
 
 

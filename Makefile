@@ -14,7 +14,7 @@ serve: $(READY)  ## serve an example with two processes on a Redis of their own
 	$(BIN)/mcpfleet serve examples.weather:server --workers 2
 
 test: $(READY)  ## run all tests; ARGS="-k name" chooses
-	$(BIN)/pytest -q -n auto --maxprocesses 4 $(ARGS)
+	$(BIN)/pytest -q -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check: $(READY)  ## format, lint, types, layers, house rules, and the protocol's full coverage
 	$(BIN)/ruff format --check

@@ -1,5 +1,6 @@
 """What every test shares: one event loop flavour, names that never change, and the real parts of fixtures."""
 
+import os
 import re
 
 import pytest
@@ -29,3 +30,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     named = next((item.nodeid for item in items if _ADDRESS.search(item.nodeid)), None)
     if named is not None:
         raise pytest.UsageError(f"this test has another name in every process; give its parameters ids: {named}")
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One process more than there are cores: a test that waits for time to pass needs none meanwhile."""
+    given = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
+    return None if given else (os.cpu_count() or 1) + 1

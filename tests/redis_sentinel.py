@@ -42,6 +42,12 @@ class RedisSentinels:
             client.set("replicated", "so far", px=60_000)
             _await(lambda: client.wait(1, 100) == 1, "the replica stays behind")
 
+    def part(self) -> None:
+        """Let nothing more of what is written reach the replica; it stays fit to be the master for a few seconds."""
+        with self.master.client() as client:
+            client.execute_command("ACL", "SETUSER", "default", "-psync", "-sync", "-replconf")
+            client.execute_command("CLIENT", "KILL", "TYPE", "replica")
+
     def await_failover(self) -> None:
         """Return once every Sentinel names the replica as the master."""
 

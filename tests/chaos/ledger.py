@@ -3,12 +3,14 @@
 Times are seconds of one clock and given by whoever writes an entry. Nothing is judged here; `verdict` does that.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from tests.chaos.faults import OF_REDIS, Kind
+from tests.chaos.tasks.deeds import Deed
+from tests.chaos.tasks.errand import Errand
 
 EVERYBODY: Final = "everybody"
 """Whom an event concerns that is not one principal's own."""
@@ -187,6 +189,9 @@ class Ledger:
         self.events: list[Event] = []
         self.subscriptions: list[Subscription] = []
         self.sessions: list[Session] = []
+        self.errands: list[Errand] = []
+        self.deeds: Sequence[Deed] = ()
+        """What the runs of the errands have noted."""
         self.intrusions: list[Intrusion] = []
         self.silences: list[Silence] = []
         self.breakages: list[Breakage] = []

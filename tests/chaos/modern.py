@@ -1,9 +1,11 @@
 """What a modern client of a chaos run sends: requests that stand alone, each to any process."""
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+from mcpfleet.protocol.headers import NAMED_BY
 from mcpfleet.protocol.meta import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, META, PROTOCOL_VERSION
 from mcpfleet.protocol.revisions import LATEST
 from tests.chaos.ledger import Call, End, Said
@@ -14,24 +16,26 @@ from tests.chaos.wire import Cut, Json, Reply
 class ModernClient:
     """One principal's client."""
 
-    def __init__(self, stage: Stage, principal: str) -> None:
+    def __init__(self, stage: Stage, principal: str, *, extensions: Mapping[str, Json] | None = None) -> None:
         self.stage = stage
         self.principal = principal
+        self._capabilities: Json = {"elicitation": {}, **({"extensions": dict(extensions)} if extensions else {})}
 
     def posting(self, method: str, params: Json, request_id: Any) -> AbstractAsyncContextManager[Reply]:
         """Send a request, and read its reply in the block."""
         meta = {
             PROTOCOL_VERSION: LATEST.date,
             CLIENT_INFO: ME,
-            CLIENT_CAPABILITIES: {"elicitation": {}},
+            CLIENT_CAPABILITIES: self._capabilities,
             LOG_LEVEL: "info",
         }
+        named = NAMED_BY.get(method, "")
         headers = {
             **ACCEPT,
             "Authorization": f"Bearer {self.principal}",
             "MCP-Protocol-Version": LATEST.date,
             "Mcp-Method": method,
-            **({"Mcp-Name": params["name"]} if "name" in params else {}),
+            **({"Mcp-Name": params[named]} if named in params else {}),
         }
         message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {**params, META: meta}}
         return self.stage.door.sent("POST", headers, message)

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -40,8 +40,16 @@ class Slot:
 class Supervisor:
     """Starts the processes and replaces each that ends; the balancer learns of a death by itself."""
 
-    def __init__(self, ledger: Ledger, directory: Path, slots: int, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        directory: Path,
+        slots: int,
+        environ: Mapping[str, str],
+        command: Sequence[str] = COMMAND,
+    ) -> None:
         self._ledger = ledger
+        self._command = command
         self._directory = directory
         self._environ = environ
         self._slots = [Slot(number) for number in range(slots)]
@@ -121,7 +129,7 @@ class Supervisor:
     async def _begin(self) -> Serving:
         self._started += 1
         log = self._directory / f"process-{self._started}.log"
-        return await self.by_hand(Serving, COMMAND, self._environ, log)
+        return await self.by_hand(Serving, self._command, self._environ, log)
 
     async def _serving(self, process: Serving) -> str:
         """The URL of a process, once it serves."""

@@ -6,7 +6,7 @@ READY := .venv/.ready
 SEED ?= 1
 MINUTES ?= 5
 
-.PHONY: setup serve test check conformance chaos bench
+.PHONY: setup serve test check conformance chaos chaos-tasks bench
 
 setup: $(READY)  ## install everything that development needs
 
@@ -29,6 +29,9 @@ conformance: $(READY)  ## the official suite against three processes behind the 
 
 chaos: $(READY)  ## break a fleet under load for MINUTES, as SEED decides, and check what its clients saw
 	$(BIN)/python -m tests.chaos --seed $(SEED) --minutes $(MINUTES)
+
+chaos-tasks: $(READY)  ## kill workers a hundred times under a thousand tasks, as SEED decides, and print what became of each
+	$(BIN)/python -m tests.chaos.tasks --seed $(SEED)
 
 bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, and what they ask of Redis
 	$(BIN)/python -m loadtest.bench

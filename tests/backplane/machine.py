@@ -55,6 +55,7 @@ class Subject:
 class Listener:
     """A bell that is watched, and how much has happened that it has told of."""
 
+    name: str
     bell: Bell
     heard: int
 
@@ -146,14 +147,17 @@ class Machine(RuleBasedStateMachine):
         plans=st.dictionaries(st.sampled_from("abc"), st.none() | DELAYS, max_size=2),
         ttl=LIVES,
         expect=st.none() | st.just(ABSENT) | VALUES,
+        ring=st.sampled_from([(), (CELL,)]),
     )
-    def commit(self, view: int, cell: Any, plans: dict[str, float | None], ttl: float, expect: Any) -> None:
+    def commit(
+        self, view: int, cell: Any, plans: dict[str, float | None], ttl: float, expect: Any, ring: tuple[str, ...]
+    ) -> None:
         """All of it or nothing; with None for a delay, the member is taken off."""
         writes = [] if cell is None else [cell]
         for member, within in plans.items():
             writes.append(Unplan(AGENDA, member) if within is None else Plan(AGENDA, member, within, ttl))
         if writes:
-            self.agree(view, "commit", *writes, expect={} if expect is None else {CELL: expect})
+            self.agree(view, "commit", *writes, expect={} if expect is None else {CELL: expect}, ring=ring)
 
     @rule(view=VIEWS, hold=DELAYS, limit=FEW)
     def take(self, view: int, hold: float, limit: int) -> None:
@@ -189,15 +193,15 @@ class Machine(RuleBasedStateMachine):
     def read(self, view: int, after: Position, limit: int, ttl: float | None) -> None:
         self.agree(view, "read", LOG, after=after, limit=limit, ttl=ttl)
 
-    @rule(target=listeners, view=VIEWS)
-    def watch(self, view: int) -> Listener:
-        bell = self.loop.enter(self.views[view].watch(LOG, poll=600))
-        return Listener(bell, self.reference.rings[LOG])
+    @rule(target=listeners, view=VIEWS, name=st.sampled_from([LOG, CELL]))
+    def watch(self, view: int, name: str) -> Listener:
+        bell = self.loop.enter(self.views[view].watch(name, poll=600))
+        return Listener(name, bell, self.reference.rings[name])
 
     @rule(target=listeners, listener=consumes(listeners))
     def listen(self, listener: Listener) -> Listener:
         """A bell rings after whatever happened since it was heard; it may also ring without a reason."""
-        rings = self.reference.rings[LOG]
+        rings = self.reference.rings[listener.name]
         if rings > listener.heard:
             self.loop.run(_rung(listener.bell))
         listener.heard = rings
@@ -231,7 +235,7 @@ class Machine(RuleBasedStateMachine):
         """An older copy takes over."""
         self.loop.run(self.pair.store.restore(state[0]))
         self.reference.restore(state[1])
-        self.reference.rings[LOG] += 1
+        self.reference.rings.update((LOG, CELL))
 
     @rule(view=VIEWS, kind=st.sampled_from(["delete", "flush", "break", "break"]), data=st.data())
     def lose(self, view: int, kind: str, data: st.DataObject) -> None:
@@ -244,7 +248,7 @@ class Machine(RuleBasedStateMachine):
             data.draw(st.sampled_from(self.subject.faults))()
             for each in (self.pair.here, self.pair.there):
                 self.loop.run(answered(each))
-            self.reference.rings[LOG] += 1
+            self.reference.rings.update((LOG, CELL))
 
     @invariant()
     def all_looks_the_same(self) -> None:

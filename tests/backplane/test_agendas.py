@@ -71,12 +71,20 @@ async def test_what_is_taken_off_is_never_due(pair: Pair) -> None:
 async def test_the_wait_is_until_the_next_member_that_was_not_taken(pair: Pair) -> None:
     await plan(pair, "a", "b")
     await plan(pair, "c", within=100)
+    await pair.store.age(5)
     assert (await pair.here.take(QUEUE, hold=10)).wait == 0
     assert (await pair.here.take(QUEUE, hold=10)).wait == pytest.approx(10, abs=2)
     await pair.store.age(20)
     taken = await pair.here.take(QUEUE, hold=600, limit=2)
     assert taken.members == ("a", "b")
-    assert taken.wait == pytest.approx(80, abs=2)
+    assert taken.wait == pytest.approx(75, abs=2)
+
+
+async def test_what_was_taken_is_no_reason_to_wake_although_it_is_due_again_first(pair: Pair) -> None:
+    await plan(pair, "a", "b")
+    await plan(pair, "c", within=100)
+    taken = await pair.here.take(QUEUE, hold=10, limit=2)
+    assert taken.wait == pytest.approx(100, abs=2)
 
 
 async def test_a_lost_reply_costs_the_hold_and_loses_nothing(pair: Pair) -> None:

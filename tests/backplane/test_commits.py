@@ -75,10 +75,13 @@ async def test_the_bells_of_what_is_named_ring_be_it_a_cell_or_nothing(pair: Pai
         await all_rung(pair.there)
         await rang(record)
         await rang(wake)
-        assert await pair.here.commit(Put(RECORD, b"1", 60), expect={}, ring=(RECORD, "s/wake"))
+        writes = Put(RECORD, b"1", 60), Plan(QUEUE, "a", 0, 60)
+        assert await pair.here.commit(*writes, expect={RECORD: ABSENT, OTHER: ABSENT}, ring=(RECORD, "s/wake"))
         async with asyncio.timeout(10):
             await record.rung()
             await wake.rung()
+        assert await pair.there.get(RECORD) == b"1"
+        assert await pair.there.take(QUEUE, hold=60) == Taken(("a",), None)
 
 
 async def test_a_commit_in_doubt_that_is_sent_again_is_made_once(pair: Pair) -> None:
@@ -111,6 +114,7 @@ _MANY = [Put(f"s/{n}", b"", 1) for n in range(MAX_WRITES + 1)]
         ((), {}, (), ValueError),
         (_MANY, {}, (), ValueError),
         (_MANY[:1], {f"s/{n}": b"" for n in range(MAX_WRITES + 1)}, (), ValueError),
+        (_MANY[:1], {}, [f"s/{n}" for n in range(MAX_WRITES + 1)], ValueError),
         ([Put(RECORD, b"", 1), Remove(RECORD)], {}, (), ValueError),
         ([Plan(QUEUE, "a", 0, 1), Unplan(QUEUE, "a")], {}, (), ValueError),
         ([Put(RECORD, b"", 0)], {}, (), ValueError),

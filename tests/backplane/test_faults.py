@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcpfleet.backplane.base import ABSENT, Backplane, Position
+from mcpfleet.backplane.base import ABSENT, Backplane, Plan, Position, Put, Taken
 from mcpfleet.backplane.faults import (
     Died,
     Doubtful,
@@ -97,6 +97,23 @@ async def test_by_hand_a_test_chooses_who_goes_on(pair: Pair) -> None:
     assert (putting.result(), other.result()) == (False, True)
 
 
+async def test_a_bell_rings_after_whatever_rang_it_before_it_rings_for_nothing() -> None:
+    """A waiter that looks again for nothing would make orders without end."""
+
+    async def wait(view: Backplane) -> None:
+        async with view.watch(KEY) as bell:
+            while await view.get(KEY) is None:
+                await bell.rung()
+
+    looks = set()
+    for steps in interleavings():
+        store = MemoryStore()
+        views = [steps.view(MemoryBackplane(store)) for _ in range(2)]
+        await steps.run(wait(views[0]), views[1].commit(Put(KEY, b"x", 60), expect={}, ring=(KEY,)))
+        looks.add(steps.trace.count("go before a bell of view 1"))
+    assert looks == {0, 1}
+
+
 async def test_actors_that_wait_for_nobody_are_stuck() -> None:
     steps = Stepped()
     view = steps.view(MemoryBackplane())
@@ -175,8 +192,16 @@ async def test_a_rollback_returns_to_the_moment_before_each_write(pair: Pair) ->
     end = await view.append("s/l", b"x", ttl=60, keep=9)
     await view.admit("s/p", "m", ttl=60, cap=1)
     await view.put("s/a", b"2", ttl=60)
-    assert history.moments == ["put(s/a)", "open(s/l)", "append(s/l)", "admit(s/p)", "put(s/a)"]
+    await view.commit(Plan("s/q", "m", 0, 60), expect={})
+    await view.take("s/q", hold=60)
+    assert history.moments == [
+        "put(s/a)", "open(s/l)", "append(s/l)", "admit(s/p)", "put(s/a)", "commit(s/q)", "take(s/q)"
+    ]  # fmt: skip
 
+    await history.back(6)
+    assert await pair.there.take("s/q", hold=60) == Taken(("m",), None)
+    await history.back(5)
+    assert await pair.there.take("s/q", hold=60) == Taken((), None)
     await history.back(4)
     assert await pair.there.get("s/a") == b"1"
     assert await pair.there.admit("s/p", "other", ttl=60, cap=1) > 0

@@ -1,3 +1,4 @@
+from mcpfleet.backplane.base import Plan, Taken, Unplan
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from tests.clock import Clock
 
@@ -15,6 +16,18 @@ async def test_what_has_expired_does_not_pile_up() -> None:
     assert len(store.names()) <= 30
 
 
+async def test_agendas_that_have_expired_or_were_emptied_do_not_pile_up() -> None:
+    clock = Clock()
+    store = MemoryStore(clock)
+    backplane = MemoryBackplane(store)
+    for number in range(500):
+        await backplane.commit(Plan(f"s/short{number}", "m", 0, 10), expect={})
+        await backplane.commit(Plan(f"s/emptied{number}", "m", 0, 9999), expect={})
+        await backplane.commit(Unplan(f"s/emptied{number}", "m"), expect={})
+        clock.pass_by(1)
+        assert len(store) <= 2 * 12  # twice the most that is ever alive
+
+
 async def test_what_is_alive_is_never_swept() -> None:
     clock = Clock()
     store = MemoryStore(clock)
@@ -22,10 +35,12 @@ async def test_what_is_alive_is_never_swept() -> None:
     start = await backplane.open("s/log", ttl=1000)
     await backplane.put("s/cell", b"x", ttl=1000)
     await backplane.admit("s/pool", "m", ttl=1000, cap=1)
+    await backplane.commit(Plan("s/agenda", "m", 0, 1000), expect={})
     for number in range(900):
         await backplane.put(f"s/{number}", b"x", ttl=1)
         clock.pass_by(1)
-    assert store.names() == ["s/cell", "s/log", "s/pool"]
+    assert store.names() == ["s/agenda", "s/cell", "s/log", "s/pool"]
+    assert await backplane.take("s/agenda", hold=60) == Taken(("m",), None)
     assert await backplane.read("s/log", after=start) == []
 
 

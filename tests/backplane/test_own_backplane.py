@@ -14,8 +14,10 @@ from mcpfleet.backplane.intercepted import Intercepted, Verb
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.backplane.storecontrol import MemoryControl
 from tests.backplane.conftest import Pair
-from tests.backplane.test_bells import *  # noqa: F403 - the tests of the suite become tests of this module
+from tests.backplane.test_agendas import *  # noqa: F403 - the tests of the suite become tests of this module
+from tests.backplane.test_bells import *  # noqa: F403 - likewise
 from tests.backplane.test_cells import *  # noqa: F403 - likewise
+from tests.backplane.test_commits import *  # noqa: F403 - likewise
 from tests.backplane.test_follow import *  # noqa: F403 - likewise
 from tests.backplane.test_logs import *  # noqa: F403 - likewise
 from tests.backplane.test_pools import *  # noqa: F403 - likewise

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from importlib import resources
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from mcpfleet.backplane.base import ABSENT, EMPTY, READ_BYTES, Entry, Plan, Position, Put, Taken, Unplan, mint
 from mcpfleet.backplane.redis import RedisBackplane
 from mcpfleet.backplane.rediscontrol import RedisControl
+from mcpfleet.backplane.scripts import Scripts
 from mcpfleet.errors import InDoubt, LogGap, LogGone, LogMoved, NameRefused, Unavailable
 from tests.backplane.conftest import only_node
-from tests.redis_server import RedisServer, SharedRedis
+from tests.redis_server import RedisServer, SharedRedis, connect
 
 LOG = "s/l"
 
@@ -37,8 +39,9 @@ async def test_every_key_has_the_namespace_the_layout_and_the_scope_as_hash_tag(
     await filled(backplane)
     await backplane.put("s/a/b", b"x", ttl=60)
     await backplane.admit("s/p", "m", ttl=60, cap=1)
+    await backplane.commit(Plan("s/q", "m", 0, 60), expect={})
     names = await RedisControl(backplane).names()
-    assert names == [f"{namespace}:1:{{s}}:{rest}" for rest in ("a/b", "l#entries", "l#meta", "p#pool")]
+    assert names == [f"{namespace}:1:{{s}}:{rest}" for rest in ("a/b", "l#entries", "l#meta", "p#pool", "q#agenda")]
 
 
 async def test_two_namespaces_see_nothing_of_each_other(
@@ -233,6 +236,8 @@ async def test_a_redis_that_became_a_replica_decides_nothing_and_serves_no_stale
             for verb in (
                 lambda: backplane.read(LOG, after=start),
                 lambda: backplane.append(LOG, b"x", ttl=60, keep=9),
+                lambda: backplane.commit(Unplan("s/q", "m"), expect={}),
+                lambda: backplane.take("s/q", hold=60),
                 lambda: backplane.get("s/a", ttl=60),
                 lambda: backplane.get("s/a"),  # by now the connection is known to end at a replica
             ):
@@ -249,7 +254,12 @@ async def test_a_master_cut_off_from_its_replicas_answers_no_script_reads_includ
         start, _ = await filled(backplane)
         with own_redis.client() as client:
             client.config_set("min-replicas-to-write", 1)
-        for refused in (backplane.read(LOG, after=start), backplane.append(LOG, b"x", ttl=60, keep=9)):
+        for refused in (
+            backplane.read(LOG, after=start),
+            backplane.append(LOG, b"x", ttl=60, keep=9),
+            backplane.commit(Unplan("s/q", "m"), expect={}),
+            backplane.take("s/q", hold=60),
+        ):
             with pytest.raises(Unavailable):
                 await refused
         with own_redis.client() as client:
@@ -264,6 +274,52 @@ async def test_an_eviction_policy_that_voids_promises_is_said_once(
         assert await backplane.put("s/a", b"x", ttl=60)
     assert [record.levelname for record in caplog.records if "allkeys-lru" in record.message] == ["WARNING"]
     assert "sessions" in caplog.text
+
+
+_NUMBERS_WITH_EXPONENTS = b"""
+local real = redis
+local redis = {call = function(...)
+  local given = {...}
+  for i, each in ipairs(given) do
+    if type(each) == 'number' and each >= 1e8 and each % 1e8 == 0 then given[i] = string.format('%.9e', each) end
+  end
+  return real.call(unpack(given))
+end}
+"""
+"""What some servers do to the numbers of a script (https://github.com/redis/redis/issues/13113)."""
+
+
+async def test_lives_of_round_numbers_are_kept_by_servers_that_write_exponents(
+    redis_server: SharedRedis, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = 1_000_000.0
+    changed = {
+        each.name: replace(each, text=each.text.replace(b"\n", _NUMBERS_WITH_EXPONENTS, 1), digest=b"0" * 40)
+        for each in Scripts.load()
+    }  # which no server knows by that digest, so that they are sent whole
+    monkeypatch.setattr(Scripts, "load", lambda: Scripts(**changed))
+    async with RedisBackplane.at(redis_server.url, namespace=namespace) as backplane:
+        await backplane.put("s/a", b"1", ttl=60)
+        assert await backplane.put("s/a", b"2", ttl=long, expect=b"1")
+        await backplane.put("s/b", b"1", ttl=60)
+        assert await backplane.put("s/b", b"1", ttl=long, expect=b"1")
+        await backplane.open("s/old", ttl=60)
+        await backplane.open("s/old", ttl=long, create=False)
+        await backplane.read("s/read", after=await backplane.open("s/read", ttl=60), ttl=long)
+        await backplane.open(LOG, ttl=long)
+        await backplane.append(LOG, b"x", ttl=long, keep=9)
+        assert await backplane.admit("s/p", "m", ttl=long, cap=1) == 0
+        assert await backplane.commit(Put("s/c", b"1", long), Plan("s/q", "m", 0, long), expect={"s/c": ABSENT})
+        assert await backplane.take("s/q", hold=long) == Taken(("m",), None)
+        keys = await RedisControl(backplane).save()
+    with connect(redis_server.url) as client:
+        seconds, _ = client.time()
+    assert {key.name.rpartition(b":")[2]: key.ends / 1000 - seconds for key in keys} == pytest.approx(
+        dict.fromkeys(
+            (b"a", b"b", b"old#meta", b"read#meta", b"l#entries", b"l#meta", b"p#pool", b"c", b"q#agenda"), long
+        ),
+        abs=60,
+    )
 
 
 def scripts() -> dict[str, str]:

@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 PRIVATE: Final = "keepers/"
 """Cells that only one process ever looks at: when it does is nobody's concern."""
 
-_WRITES: Final = frozenset({"put", "delete", "admit", "open", "append"})
+_WRITES: Final = frozenset({"put", "delete", "admit", "open", "append", "commit", "take"})
 _NOBODY: Final = 255
 
 
@@ -190,4 +190,10 @@ def _canonical(contents: Contents, now: float) -> Hashable:
         for name, each in contents.logs.items()
         if each.deadline > now
     )
-    return tuple(cells), tuple(logs)
+    pools = sorted((name, *sorted(each.members.items())) for name, each in contents.pools.items())
+    agendas = sorted(
+        (name, each.deadline, *sorted(each.members.items()))
+        for name, each in contents.agendas.items()
+        if each.members and each.deadline > now
+    )
+    return tuple(cells), tuple(logs), tuple(pools), tuple(agendas)

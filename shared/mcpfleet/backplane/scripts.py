@@ -2,7 +2,8 @@
 
 Each begins with `#!lua` and none has the flag `no-writes`, the reading ones included: so a replica, and a master cut
 off from its replicas, refuse them all, and nobody is served by a server that may not decide. Those that create nothing
-have `allow-oom`, so that what is alive goes on while Redis is full.
+have `allow-oom`, so that what is alive goes on while Redis is full. A life is handed on in the digits it came in: Redis
+before 7.2.5 turns a number with eight zeros at its end into 1e+08, which PEXPIRE refuses.
 """
 
 import hashlib

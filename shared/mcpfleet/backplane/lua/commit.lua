@@ -26,9 +26,9 @@ for write = expected + 1, #KEYS do
   elseif kind == 'remove' then
     redis.call('DEL', key)
   elseif kind == 'plan' then
-    local member, due, ttl = argument(), now + argument(), tonumber(argument())
+    local member, due, ttl = argument(), now + argument(), argument()
     redis.call('ZADD', key, due, member)
-    if redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
+    if redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
   else
     redis.call('ZREM', key, argument())
   end

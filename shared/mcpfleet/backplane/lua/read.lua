@@ -8,8 +8,8 @@ local meta = redis.call('HMGET', KEYS[2], 'at', 'mark', 'largest')
 if not meta[1] then return {-1, '', {}} end
 local limit, budget, ttl = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 if ttl and redis.call('PTTL', KEYS[2]) < ttl / 2 then
-  redis.call('PEXPIRE', KEYS[1], ttl)
-  redis.call('PEXPIRE', KEYS[2], ttl)
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
 end
 local rows, from = {}, '(' .. ARGV[1] .. '-0'
 local largest = math.max(1, tonumber(meta[3])) -- so no XRANGE copies more than what is left of the budget, or one entry

@@ -6,7 +6,7 @@ READY := .venv/.ready
 SEED ?= 1
 MINUTES ?= 5
 
-.PHONY: setup serve test check conformance chaos chaos-tasks bench
+.PHONY: setup serve test check conformance chaos chaos-tasks chart bench
 
 setup: $(READY)  ## install everything that development needs
 
@@ -32,6 +32,9 @@ chaos: $(READY)  ## break a fleet under load for MINUTES, as SEED decides, and c
 
 chaos-tasks: $(READY)  ## kill workers a hundred times under a thousand tasks, as SEED decides, and print what became of each
 	$(BIN)/python -m tests.chaos.tasks --seed $(SEED)
+
+chart: $(READY)  ## render the Helm chart with Helm 3 and 4, and hold every manifest to Kubernetes' own schemas
+	$(BIN)/pytest -q tests/chart
 
 bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, and what they ask of Redis
 	$(BIN)/python -m loadtest.bench

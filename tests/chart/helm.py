@@ -41,20 +41,21 @@ class Helm:
 
     def version(self) -> str:
         """What it says of itself."""
-        return self._said("version", "--short")
+        return self.said("version", "--short")
 
     def lint(self, values: Path) -> str:
         """What it finds in the chart with these values; `Refused` if any of that is wrong."""
-        return self._said("lint", "--strict", str(CHART), "--values", str(values))
+        return self.said("lint", "--strict", str(CHART), "--values", str(values))
 
     def rendered(self, values: Path | None = None, *sets: str, kubernetes: str = "1.30.0") -> list[dict[str, Any]]:
         """Every manifest with these values, and with `key=value` settings on top."""
         command = ["template", "trial", str(CHART), "--namespace", "fleet", "--kube-version", kubernetes]
         command += [] if values is None else ["--values", str(values)]
         command += [part for each in sets for part in ("--set-json", each)]
-        return [each for each in yaml.safe_load_all(self._said(*command)) if each]
+        return [each for each in yaml.safe_load_all(self.said(*command)) if each]
 
-    def _said(self, *arguments: str) -> str:
+    def said(self, *arguments: str) -> str:
+        """What it prints for these words, from the root of the repository; `Refused` if it fails."""
         done = subprocess.run(
             [str(self.program), *arguments],
             stdin=subprocess.DEVNULL,
@@ -62,6 +63,7 @@ class Helm:
             text=True,
             timeout=RENDER_SECONDS,
             check=False,
+            cwd=ROOT,
             env={**os.environ, "HELM_NO_PLUGINS": "1"},
         )
         if done.returncode:

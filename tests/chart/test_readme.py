@@ -5,8 +5,9 @@ from typing import Any
 
 import yaml
 
-from tests.chart.helm import CHART
+from tests.chart.helm import CHART, Helm
 from tests.chart.readme import BEGIN, README, described, table
+from tests.house import shown
 
 OPEN = {"server.resources", "worker.resources", "redis.bundled.resources"}
 """Values that are described as a whole, although there is something in them."""
@@ -24,6 +25,13 @@ def leaves(values: Any, name: str = "") -> Iterator[str]:
 def test_every_value_is_described_once() -> None:
     names = [name for name, _ in described()]
     assert sorted(names) == sorted(leaves(yaml.safe_load((CHART / "values.yaml").read_text())))
+
+
+def test_what_the_readme_shows_is_rendered(helm: Helm) -> None:
+    _, *words = shown.command(
+        "helm template fleet k8s/mcpfleet --set redis.bundled.enabled=true --set app=examples.weather:server"
+    )
+    assert "kind: StatefulSet" in helm.said(*words)
 
 
 def test_the_table_is_what_the_values_say() -> None:

@@ -265,6 +265,26 @@ async def test_what_is_asked_later_is_asked_by_the_task(memory: World) -> None:
     assert (await becomes(node, task_id, "completed"))["result"]["content"][0]["text"] == "decline"
 
 
+async def test_what_is_asked_while_a_function_winds_up_does_not_disturb_it(memory: World) -> None:
+    node = await memory.node(server=Digging().server())
+    task_id = await begun(node, "ask_beside")
+    [key] = (await becomes(node, task_id, "input_required"))["inputRequests"]
+    await update(node, task_id, **{key: {"action": "decline"}})
+    assert (await becomes(node, task_id, "completed"))["result"]["content"][0]["text"] == "decline"
+
+
+async def test_an_answer_that_the_call_has_not_looked_at_yet_is_found_by_the_task(memory: World) -> None:
+    node = await memory.node(server=Digging().server())
+    asked = (await call(node, "look_late").got()).result
+    answers = {key: {"action": "decline"} for key in asked["inputRequests"]}
+    assert len(answers) == 2
+    more = {"requestState": asked["requestState"], "inputResponses": answers}
+    handle = (await call(node, "look_late", more=more).got()).result
+    assert handle["resultType"] == "task"
+    task = await becomes(node, handle["taskId"], "completed")
+    assert task["result"]["structuredContent"] == ["decline", "decline"]
+
+
 async def test_a_hook_that_takes_no_notice_of_being_cancelled_changes_nothing(memory: World) -> None:
     server = Digging().server()
 

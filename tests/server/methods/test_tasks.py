@@ -130,6 +130,15 @@ async def test_a_task_that_its_process_gave_back_is_taken_again_once_it_is_answe
     assert (await becomes(there, task_id, "completed"))["result"]["structuredContent"] == ["accept", "accept"]
 
 
+async def test_an_update_that_answers_nothing_writes_nothing(memory: World) -> None:
+    node = await memory.node(NOT_HERE, Digging().server())
+    task_id = await begun(node, "dig", depth=1)
+    told, done = await get(node, task_id), len(memory.links[node].verbs)
+    assert acknowledged(await update(node, task_id, unheard_of=YES))
+    assert not [verb for verb in memory.links[node].verbs[done:] if verb.startswith("commit")]
+    assert await get(node, task_id) == told
+
+
 @pytest.mark.parametrize("given", [None, [], "yes", {"q": None}, {"q": "yes"}, {"q": [YES]}])
 async def test_answers_are_an_object_of_objects(memory: World, given: Any) -> None:
     node = await memory.node(RUNS, Digging().server())

@@ -46,23 +46,8 @@ class Digging:
                 raise
             return "waited"
 
-        @server.tool(task="optional", detach=False, annotations=TWICE)
-        async def stay(ctx: Context) -> bool:
-            await ctx.detach()
-            return ctx.task_id is not None
-
-        @server.tool(task="optional", detach=False, annotations=TWICE)
-        async def ask_and_detach(ctx: Context, first: str) -> str:
-            both = [ctx.elicit("Who?", FORM), ctx.detach()]
-            results = await asyncio.gather(*(both if first == "ask" else reversed(both)))
-            return next(str(result.action) for result in results if result is not None)
-
-        @server.tool
-        async def plain(ctx: Context) -> str:
-            await ctx.detach()
-            return "here"
-
         self._add_askers(server)
+        _add_detachers(server)
         return server
 
     def _once(self) -> int:
@@ -90,3 +75,42 @@ class Digging:
                 return InputRequiredResult(input_requests={"who": question}, request_state="asked")
             await ctx.detach()
             return f"{ctx.input_responses['who']['action']} {ctx.request_state}"
+
+
+def _add_detachers(server: Server) -> None:
+    @server.tool(task="optional", detach=False, annotations=TWICE)
+    async def stay(ctx: Context) -> bool:
+        await ctx.detach()
+        return ctx.task_id is not None
+
+    @server.tool(task="optional", detach=False, annotations=TWICE)
+    async def ask_and_detach(ctx: Context, first: str) -> str:
+        both = [ctx.elicit("Who?", FORM), ctx.detach()]
+        results = await asyncio.gather(*(both if first == "ask" else reversed(both)))
+        return next(str(result.action) for result in results if result is not None)
+
+    @server.tool(task="optional", detach=False, annotations=TWICE)
+    async def ask_beside(ctx: Context) -> str:
+        asking = asyncio.ensure_future(ctx.elicit("Who?", FORM))
+        try:
+            await ctx.detach()
+        finally:
+            await asyncio.sleep(0.05)
+        return (await asking).action
+
+    @server.tool(task="optional", detach=False, annotations=TWICE)
+    async def look_late(ctx: Context) -> list[str]:
+        async def later() -> str:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            return (await ctx.elicit("Late?", FORM)).action
+
+        late = asyncio.ensure_future(later())
+        first = await ctx.elicit("Early?", FORM)
+        await ctx.detach()
+        return [first.action, await late]
+
+    @server.tool
+    async def plain(ctx: Context) -> str:
+        await ctx.detach()
+        return "here"

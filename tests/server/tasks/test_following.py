@@ -125,6 +125,15 @@ async def test_a_task_that_has_ended_is_told_once_and_the_stream_goes_on(memory:
     assert states == {ended: "cancelled", other: "working"}
     await ask(node, "tasks/cancel", other)
     assert (await told(flight))["taskId"] == other
+    looks = len(memory.links[node].verbs)
+    for task_id in (ended, other):
+        await ring(memory, task_id)
+    await told(flight_of_another := (await following(node, ended))[0])  # whatever the bells were to do is done
+    assert (
+        sum(verb.startswith("get tasks.") and verb.endswith("/record") for verb in memory.links[node].verbs[looks:])
+        == 2
+    )
+    await flight_of_another.cut()
     node.engine.drain()
     assert (await flight.got()).result["resultType"] == "complete"
 

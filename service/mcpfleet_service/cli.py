@@ -157,6 +157,32 @@ def stdio(
     raise typer.Exit(code)
 
 
+@app.command()
+def doctor(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:SERVER]", help="What is to be served, as `serve` has it."),
+    ] = None,
+    redis_url: Annotated[str | None, typer.Option(help="What the processes share: MCPFLEET_REDIS_URL.")] = None,
+) -> None:
+    """Look at the settings, the server and Redis, and say what is to be mended; exit 1 if anything must be."""
+    from mcpfleet_service.doctor import examined  # noqa: PLC0415  # it loads the whole engine, and would slow `--help`
+    from mcpfleet_service.doctor.finding import Grade  # noqa: PLC0415  # likewise
+    from mcpfleet_service.settings import Settings  # noqa: PLC0415  # likewise
+
+    logging.basicConfig(level=logging.ERROR)
+    given = {"MCPFLEET_APP": target, "MCPFLEET_REDIS_URL": redis_url}
+    os.environ.update({name: value for name, value in given.items() if value is not None})
+    sys.path.insert(0, str(Path.cwd()))
+    settings = Settings.from_environment(os.environ)
+    if settings.redis_url is not None:
+        _require("redis", "redis")
+    findings = asyncio.run(examined(settings))
+    for finding in findings:
+        typer.echo(str(finding))
+    raise typer.Exit(1 if any(finding.grade is Grade.FAULT for finding in findings) else 0)
+
+
 @keys.command("list")
 def list_keys(
     target: Annotated[

@@ -25,6 +25,7 @@ BOUNDARIES = {
     "mcpfleet/server/tasks/runner.py Runner._serve": "an unforeseen error leaves one task, not all of them",
     "mcpfleet/server/threads.py Threads.run.job": "hands whatever a function raises to the caller's own thread",
     "mcpfleet_service/boot.py application": "whatever the user's module raises is told and ends the process",
+    "mcpfleet_service/doctor/offer.py examined": "whatever the user's module raises is what was looked for",
     "mcpfleet_service/endpoint.py Endpoint._principal": "what the user's authentication raises refuses the request",
     "mcpfleet_service/life.py Life.lived": "whatever ends the engine, the web server is told to stop",
 }

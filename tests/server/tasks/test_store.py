@@ -188,8 +188,16 @@ async def test_a_task_is_to_be_run_only_once_it_is_durable(pair: Pair) -> None:
             seen.append((scope, await queued(pair)))
 
     made = await tasks(Settling(pair.here, way)).create(work(), ttl=60.0)
-    assert seen == [(made.names.scope, [])]
-    assert await queued(pair) == [made.names.id]
+    assert seen == [(made.names.scope, []), (made.names.scope, [made.names.id])], "stored first, and then queued"
+
+
+async def test_a_task_whose_place_in_the_queue_did_not_become_durable_is_undone(pair: Pair) -> None:
+    way = Way()
+    way.prepare("settle", "fine", "refused")
+    with pytest.raises(Unavailable):
+        await tasks(Durable(pair.here, way)).create(work(owner=ADA), ttl=60.0)
+    assert await queued(pair) == []
+    assert await left(pair) == []
 
 
 async def test_places_are_given_back_if_one_of_them_cannot_be_had(pair: Pair) -> None:

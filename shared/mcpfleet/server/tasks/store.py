@@ -114,6 +114,7 @@ class Tasks:
                 await self._create(names, put, end)
                 await self._backplane.settle(names.scope)
                 await settled(lambda: self._backplane.commit(start, expect={names.record: data}, ring=bell))
+                await self._backplane.settle(names.scope)  # or a failover might keep the task and forget to run it
             else:
                 await self._create(names, put, end, start, ring=bell)
         except BackplaneError:

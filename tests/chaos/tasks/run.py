@@ -33,6 +33,7 @@ TASK_SETTINGS: Final = {
     "NAMESPACE": "chaos-tasks",
     "LEASE_SECONDS": f"{LEASE_SECONDS:g}",
     "TASK_ATTEMPTS": "1000",
+    "TASK_CONCURRENCY": "40",
     "MAX_TASKS_EACH": "none",
     "TASK_POLL_SECONDS": "0.5",
 }

@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.chaos.faults import Kind
 from tests.chaos.ledger import End, Ledger, Outcome
+from tests.chaos.tasks.deeds import BEGUN
 from tests.chaos.verdict import judge, last_line, lost_to_emptying
 
 SHOWN: Final = 50
@@ -18,6 +19,7 @@ def report(ledger: Ledger, settle: float) -> Iterator[str]:
     yield calls(ledger)
     yield questions(ledger)
     yield events(ledger)
+    yield tasks(ledger)
     yield f"sessions {len(ledger.sessions)}; attempts upon what is another's {len(ledger.intrusions)}"
     yield f"faults: {', '.join(f'{each.value} {number}' for each, number in kinds(ledger).items())}"
     yield f"counted apart, because Redis was emptied: {lost_to_emptying(ledger, settle=settle)}"
@@ -48,6 +50,13 @@ def questions(ledger: Ledger) -> str:
     outcomes = Counter(given.outcome for question in ledger.questions for given in question.given)
     told = ", ".join(f"{outcome.value} {outcomes[outcome]}" for outcome in Outcome)
     return f"questions {len(ledger.questions)}; answers {sum(outcomes.values())}: {told}"
+
+
+def tasks(ledger: Ledger) -> str:
+    """How the calls ended that became tasks."""
+    ends = Counter(str(each.end["status"]) if each.end else "unknown" for each in ledger.errands if each.task_id)
+    began = sum(1 for deed in ledger.deeds if deed.what == BEGUN)
+    return f"tasks {ends.total()}: {', '.join(f'{end} {ends[end]}' for end in sorted(ends))}; begun {began} times"
 
 
 def events(ledger: Ledger) -> str:

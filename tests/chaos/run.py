@@ -16,10 +16,13 @@ from tests.chaos.legacycaller import LegacyCaller
 from tests.chaos.modern import ModernClient
 from tests.chaos.moderncaller import ModernCaller
 from tests.chaos.planted import PLANT
+from tests.chaos.principals import PRINCIPALS
 from tests.chaos.publisher import Publisher
-from tests.chaos.server import PRINCIPALS
 from tests.chaos.stage import Stage, Times
 from tests.chaos.supervisor import DRAIN_DELAY, DRAIN_SECONDS, Supervisor
+from tests.chaos.taskcaller import TASK_CALLERS, TaskCaller
+from tests.chaos.tasks import deeds
+from tests.chaos.tasks.customer import looked_again
 from tests.chaos.watchers import LegacyWatcher, ModernWatcher, watched_by_all
 from tests.redis_server import RedisServer
 
@@ -32,6 +35,8 @@ SETTINGS: Final = {
     "KEEPALIVE_SECONDS": "1",
     "DRAIN_DELAY": f"{DRAIN_DELAY:g}",
     "DRAIN_SECONDS": f"{DRAIN_SECONDS:g}",
+    "TASK_ATTEMPTS": "1000",
+    "TASK_POLL_SECONDS": "0.5",
 }
 
 
@@ -54,7 +59,7 @@ class Plan:
 async def run(plan: Plan, directory: Path, redis: RedisServer) -> Ledger:
     """Run, and return the ledger."""
     ledger = Ledger()
-    supervisor = Supervisor(ledger, directory, SLOTS, environment(plan, redis.url))
+    supervisor = Supervisor(ledger, directory, SLOTS, environment(plan, directory, redis.url))
     try:
         await supervisor.by_hand(redis.start)
         url = urlsplit(await supervisor.start())
@@ -63,12 +68,14 @@ async def run(plan: Plan, directory: Path, redis: RedisServer) -> Ledger:
             keeping = tasks.create_task(supervisor.run())
             await play(plan, stage, supervisor, Breaker(ledger, supervisor, redis))
             await look_for_strays(stage)
+            await looked_again(stage)
             keeping.cancel()
         await supervisor.stop()
         await supervisor.by_hand(redis.stop)
     finally:
         supervisor.close()
         redis.kill()
+    ledger.deeds = deeds.read(directory / deeds.FILE)
     return ledger
 
 
@@ -88,15 +95,16 @@ async def play(plan: Plan, stage: Stage, supervisor: Supervisor, breaker: Breake
             watcher.cancel()
 
 
-def callers_of(stage: Stage) -> Sequence[LegacyCaller | ModernCaller | Publisher]:
-    """Every revision for every principal, and a publisher for each owner of events."""
+def callers_of(stage: Stage) -> Sequence[LegacyCaller | ModernCaller | TaskCaller | Publisher]:
+    """Every revision for every principal, tasks too, and a publisher for each owner of events."""
     legacy = [
         LegacyCaller(stage, f"legacy-{number}", PRINCIPALS[number % len(PRINCIPALS)], date)
         for number, date in enumerate((*LEGACY_DATES, *LEGACY_DATES, LEGACY_DATES[-1]))
     ]
     modern = [ModernCaller(stage, f"modern-{number}", PRINCIPALS[number % len(PRINCIPALS)]) for number in range(7)]
     owners = [(name, name) for name in PRINCIPALS] + [(EVERYBODY, PRINCIPALS[0])]
-    return [*legacy, *modern, *(Publisher(stage, owner, principal, 0.7) for owner, principal in owners)]
+    tasks = [TaskCaller(stage, number) for number in range(TASK_CALLERS)]
+    return [*legacy, *modern, *tasks, *(Publisher(stage, owner, principal, 0.7) for owner, principal in owners)]
 
 
 def watchers_of(stage: Stage, uris: list[str]) -> Sequence[LegacyWatcher | ModernWatcher]:
@@ -119,7 +127,8 @@ async def look_for_strays(stage: Stage) -> None:
             stage.ledger.strays += json.loads(found["result"]["content"][0]["text"])
 
 
-def environment(plan: Plan, redis_url: str) -> Mapping[str, str]:
+def environment(plan: Plan, directory: Path, redis_url: str) -> Mapping[str, str]:
     """The environment of the processes."""
     settings = {**SETTINGS, "REDIS_URL": redis_url}
-    return {**{f"MCPFLEET_{name}": value for name, value in settings.items()}, PLANT: plan.plant}
+    variables = {f"MCPFLEET_{name}": value for name, value in settings.items()}
+    return {**variables, PLANT: plan.plant, deeds.FILE: str(directory / deeds.FILE)}

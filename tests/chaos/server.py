@@ -14,20 +14,20 @@ from fastapi import FastAPI
 from msgspec import Meta
 
 from mcpfleet import Context, Server, forms
-from mcpfleet.protocol.headers import Headers
-from mcpfleet.server.auth import Principal
 from mcpfleet_service.app import create_app
 from mcpfleet_service.serving import serve
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.tether import end_with_parent
 from tests.chaos.planted import PLANT, plant
+from tests.chaos.principals import authenticate
+from tests.chaos.tasks.server import server as tasks
 
-PRINCIPALS: Final = ("alice", "bob", "carol")
 ANSWER_SECONDS: Final = 30.0
 
 Whose = dict[str, str]
 
 server = Server("chaos", version="1.0.0")
+server.include(tasks)
 at_work: set[str] = set()
 """The tags of the calls that run in this process."""
 
@@ -101,12 +101,6 @@ def _working(tag: str) -> Iterator[None]:
         yield
     finally:
         at_work.discard(tag)
-
-
-def authenticate(headers: Headers) -> Principal | None:
-    """The principal whose name is the token."""
-    name = (headers.get("Authorization") or "").removeprefix("Bearer ")
-    return Principal(name) if name in PRINCIPALS else None
 
 
 def application() -> FastAPI:

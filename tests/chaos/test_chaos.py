@@ -34,7 +34,9 @@ async def test_nothing_is_lost_twice_out_of_order_hung_or_leaked_whatever_breaks
     told = "\n".join(report(ledger, plan.times.settle))
     assert last_line(findings) == "lost 0 duplicated 0 disordered 0 hung 0 leaked 0", told
     assert all(kinds(ledger)[kind] for kind in Kind), told
-    assert all((ledger.calls, ledger.questions, ledger.events, ledger.subscriptions, ledger.intrusions)), told
+    assert all(
+        (ledger.calls, ledger.questions, ledger.events, ledger.subscriptions, ledger.intrusions, ledger.errands)
+    ), told
 
 
 @pytest.mark.timeout(300)

@@ -10,6 +10,7 @@ from tests.chaos.faults import Kind
 from tests.chaos.ledger import Call, End, Ledger, Outcome, Question, Response, Session
 from tests.chaos.notices import judge_notices
 from tests.chaos.sins import Finding, Sin
+from tests.chaos.tasks.verdict import judge_errands
 
 CUTTING: Final = frozenset({Kind.KILL, Kind.FREEZE})
 """What cuts a connection off: a client takes one that is silent for too long for dead."""
@@ -34,6 +35,7 @@ def judge(ledger: Ledger, *, settle: float) -> Sequence[Finding]:
         *(finding for call in ledger.calls for finding in _judge_call(ledger, call)),
         *(finding for question in ledger.questions for finding in _judge_question(ledger, question)),
         *(finding for session in ledger.sessions for finding in _judge_session(ledger, session)),
+        *judge_errands(ledger),
         *judge_notices(ledger, settle),
         *(Finding(Sin.LEAKED, each.what) for each in ledger.intrusions if each.succeeded),
         *(

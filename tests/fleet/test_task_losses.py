@@ -117,7 +117,7 @@ async def test_what_was_acknowledged_is_there_after_a_restart_from_the_file(
     fleet = launch_fleet(2, redis_url=own_redis.url, server=SERVER)
     async with taking(fleet) as client:
         done = await becomes(client, await begun(client, "compute", "done"), "completed")
-        cancelled, parked = await begun(client, "endless", "cancelled"), await begun(client, "ask", "parked")
+        cancelled, parked = await begun(client, "endless", "cancelled"), await begun(client, "ask_two", "parked")
         at_work, never_twice = await begun(client, "compute", "at-work", 3.0), await begun(client, "once", "once", 3.0)
         questions = (await until(client, parked, lambda task: len(task.get("inputRequests", ())) == 2))["inputRequests"]
         for tag in ("at-work", "once", "cancelled"):
@@ -148,7 +148,7 @@ async def test_after_an_empty_restart_old_tasks_are_unknown_and_workers_go_on(
     with Serving(command, variables, tmp_path / "work") as worker:
         async with taking(fleet) as client:
             await has_run(client, file, worker)
-            lost, waiting = await begun(client, "endless", "lost"), await begun(client, "ask", "waiting")
+            lost, waiting = await begun(client, "endless", "lost"), await begun(client, "ask_two", "waiting")
             await has_begun(file, "lost")
             own_redis.stop()
             own_redis.wipe()
@@ -170,7 +170,7 @@ async def test_what_the_replica_had_goes_on_after_a_failover(
     fleet = launch_fleet(2, redis_url=sentinels.url, server=SERVER)
     async with taking(fleet) as client:
         done = await becomes(client, await begun(client, "compute", "done"), "completed")
-        parked, never_twice = await begun(client, "ask", "parked"), await begun(client, "once", "once", 8.0)
+        parked, never_twice = await begun(client, "ask_two", "parked"), await begun(client, "once", "once", 8.0)
         await has_begun(file, "once")
         questions = (await until(client, parked, lambda task: len(task.get("inputRequests", ())) == 2))["inputRequests"]
         sentinels.await_replicated()

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from tests.chaos.tasks.report import report
-from tests.chaos.tasks.run import Plan, run
-from tests.chaos.tasks.verdict import judge_errands
+from tests.chaos.tasks.run import TIMES, Plan, run
+from tests.chaos.verdict import judge
 from tests.redis_server import RedisServer, find_binary
 
 
@@ -32,7 +32,7 @@ def main() -> int:
         ran = asyncio.run(run(plan, directory, RedisServer(binary, directory)))
     for line in report(ran):
         print(line)
-    return 1 if judge_errands(ran.ledger) else 0
+    return 1 if judge(ran.ledger, settle=TIMES.settle) else 0
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from mcpfleet.protocol.tasks import EXTENSION
 from tests.chaos.answers import accept
 from tests.chaos.ledger import Intrusion
 from tests.chaos.modern import ModernClient
-from tests.chaos.server import PRINCIPALS
+from tests.chaos.principals import PRINCIPALS
 from tests.chaos.stage import Stage
 from tests.chaos.tasks.errand import Errand, Fate, Sight, Wish
 from tests.chaos.wire import Cut, Json
@@ -39,9 +39,10 @@ class Customer:
         errand = await self._begun()
         try:
             async with asyncio.timeout(self._stage.times.deadline), asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._seen_to(errand))
-                if errand.follows:
-                    tasks.create_task(self._follow(errand))
+                following = tasks.create_task(self._follow(errand)) if errand.follows else None
+                last = await self._seen_to(errand)
+                if last.task is None and following is not None:
+                    following.cancel()
         except TimeoutError:
             errand.overdue = True
         errand.ended = self._stage.now()
@@ -66,28 +67,31 @@ class Customer:
                 return errand
             await self._stage.pause(self._random)
 
-    async def _seen_to(self, errand: Errand) -> None:
+    async def _seen_to(self, errand: Errand) -> Sight:
+        """Ask how it is, and do what it needs, until it has ended, or is unknown."""
         while not (sight := await look(self._stage, errand, self._random)).terminal and sight.task is not None:
             waited = self._stage.now() - errand.began
             if errand.kind.fate is Fate.CANCEL and waited >= self._dawdle and errand.cancelled is None:
-                await self._surely(errand, "tasks/cancel")
-                errand.cancelled = self._stage.now()
+                if await self._acknowledged(errand, "tasks/cancel"):
+                    errand.cancelled = self._stage.now()
             elif sight.status == "input_required" and errand.kind.fate is Fate.AWAIT:
                 await self._answer(errand, sight.task["inputRequests"])
             else:
                 await asyncio.sleep(self._random.uniform(*LOOKS))
+        return sight
 
     async def _answer(self, errand: Errand, questions: dict[str, Json]) -> None:
         """Answer one of the questions, or all."""
         chosen = [*questions][: self._random.randint(1, len(questions))]
         answers = {key: accept(right_answer(questions[key]["params"]["message"])) for key in chosen}
-        await self._surely(errand, "tasks/update", inputResponses=answers)
-        errand.answered |= dict.fromkeys(chosen, self._stage.now())
+        if await self._acknowledged(errand, "tasks/update", inputResponses=answers):
+            errand.answered |= dict.fromkeys(chosen, self._stage.now())
 
-    async def _surely(self, errand: Errand, method: str, **params: Any) -> None:
-        """Send it until it is acknowledged: a second time changes nothing."""
-        while await asked(self._client, method, {"taskId": errand.task_id, **params}, errand) is None:
+    async def _acknowledged(self, errand: Errand, method: str, **params: Any) -> bool:
+        """Send it until it is answered: a second time changes nothing. False: there is no such task."""
+        while (answer := await asked(self._client, method, {"taskId": errand.task_id, **params}, errand)) is None:
             await self._stage.pause(self._random)
+        return "result" in answer
 
     async def _follow(self, errand: Errand) -> None:
         """Listen until the end is told."""
@@ -133,6 +137,14 @@ async def look(stage: Stage, errand: Errand, random: Random) -> Sight:
     for key, question in (sight.task or {}).get("inputRequests", {}).items():
         errand.asked.setdefault(key, set()).add(question["params"]["message"])
     return sight
+
+
+async def looked_again(stage: Stage) -> None:
+    """Ask once more for every task, one after the other, now that nothing breaks any more."""
+    random = stage.random("the end")
+    for errand in stage.ledger.errands:
+        if errand.task_id:
+            await look(stage, errand, random)
 
 
 async def asked(client: ModernClient, method: str, params: Json, errand: Errand) -> Json | None:

@@ -39,7 +39,7 @@ class Kind:
 KINDS: Final = (
     Kind("compute", 5),
     Kind("climb", 3, steps=3),
-    Kind("ask", 3, steps=2, questions=2),
+    Kind("ask_two", 3, steps=2, questions=2),
     Kind("once", 4, repeatable=False),
     Kind("ask_once", 1, repeatable=False, questions=1),
     Kind("compute", 1, fate=Fate.CANCEL),

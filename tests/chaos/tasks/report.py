@@ -7,9 +7,8 @@ from tests.chaos.ledger import Ledger
 from tests.chaos.report import SHOWN, kinds
 from tests.chaos.tasks.deeds import BEGUN, DID, STORED
 from tests.chaos.tasks.errand import KINDS, Errand
-from tests.chaos.tasks.run import Ran
-from tests.chaos.tasks.verdict import judge_errands
-from tests.chaos.verdict import last_line
+from tests.chaos.tasks.run import TIMES, Ran
+from tests.chaos.verdict import judge, last_line
 
 COLUMNS: dict[str, Callable[[Errand], bool]] = {
     "tasks": lambda errand: True,
@@ -27,7 +26,7 @@ COLUMNS: dict[str, Callable[[Errand], bool]] = {
 def report(ran: Ran) -> Iterator[str]:
     """The lines to print: what was done and seen, what is wrong with it, and the last line."""
     ledger = ran.ledger
-    findings = judge_errands(ledger)
+    findings = judge(ledger, settle=TIMES.settle)
     yield from table(ledger)
     yield runs(ledger)
     yield sights(ledger)

@@ -17,7 +17,7 @@ from tests.chaos.run import SETTINGS, SLOTS
 from tests.chaos.stage import Stage, Times
 from tests.chaos.supervisor import Supervisor
 from tests.chaos.tasks import deeds
-from tests.chaos.tasks.customer import Customer, look
+from tests.chaos.tasks.customer import Customer, looked_again
 from tests.chaos.tasks.errand import Wish, wishes
 from tests.chaos.tasks.workers import Workers
 from tests.processes import python
@@ -32,10 +32,8 @@ TASK_SETTINGS: Final = {
     "APP": f"{SERVER}:server",
     "NAMESPACE": "chaos-tasks",
     "LEASE_SECONDS": f"{LEASE_SECONDS:g}",
-    "TASK_ATTEMPTS": "1000",
     "TASK_CONCURRENCY": "40",
     "MAX_TASKS_EACH": "none",
-    "TASK_POLL_SECONDS": "0.5",
 }
 
 
@@ -120,14 +118,6 @@ async def play(plan: Plan, stage: Stage, workers: Workers, breaker: Breaker) -> 
                     tasks.create_task(workers.freeze(fault.slot, fault.lasting))
                 case _:
                     await breaker.run([replace(fault, at=0.0)])
-
-
-async def looked_again(stage: Stage) -> None:
-    """Ask once more for every task, one after the other, now that nothing breaks any more."""
-    random = stage.random("the end")
-    for errand in stage.ledger.errands:
-        if errand.task_id:
-            await look(stage, errand, random)
 
 
 def environment(plan: Plan, directory: Path, redis_url: str) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ from mcpfleet_service.settings import Settings
 from mcpfleet_service.tether import end_with_parent
 from mcpfleet_service.working import run as run_worker
 from tests.chaos.planted import PLANT
-from tests.chaos.server import authenticate
+from tests.chaos.principals import authenticate
 from tests.chaos.stage import ENDLESS_SECONDS
 from tests.chaos.tasks.deeds import BEGUN, DID, ENDED, FILE, STORED, Deed, Writer
 from tests.chaos.tasks.planted import plant
@@ -117,7 +117,7 @@ async def climb(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
 
 
 @server.tool(task="required", annotations=TWICE)
-async def ask(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
+async def ask_two(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Do something, ask two questions at once, and do something else."""
     async with running(tag, ctx) as run:
         await run.step("one")

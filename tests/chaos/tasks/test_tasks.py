@@ -14,9 +14,8 @@ from tests.chaos.tasks.deeds import BEGUN
 from tests.chaos.tasks.errand import KINDS, wishes
 from tests.chaos.tasks.planted import PLANTS
 from tests.chaos.tasks.report import report
-from tests.chaos.tasks.run import LEASE_SECONDS, Plan, run
-from tests.chaos.tasks.verdict import judge_errands
-from tests.chaos.verdict import last_line
+from tests.chaos.tasks.run import LEASE_SECONDS, TIMES, Plan, run
+from tests.chaos.verdict import judge, last_line
 from tests.redis_server import RedisServer
 
 SHORT: Final = Plan.of(seed=1, count=60, kills=8, freezes=1, restarts=1)
@@ -42,7 +41,7 @@ SHOWN_AS: Final = {
 @pytest.mark.timeout(300)
 async def test_no_task_is_lost_begun_twice_or_hung_whoever_dies(redis_binary: Path, tmp_path: Path) -> None:
     ran = await run(SHORT, tmp_path, RedisServer(redis_binary, tmp_path))
-    findings = judge_errands(ran.ledger)
+    findings = judge(ran.ledger, settle=TIMES.settle)
     told = "\n".join(report(ran))
     assert last_line(findings) == "lost 0 duplicated 0 disordered 0 hung 0 leaked 0", told
     found = kinds(ran.ledger)
@@ -57,4 +56,6 @@ async def test_no_task_is_lost_begun_twice_or_hung_whoever_dies(redis_binary: Pa
 @pytest.mark.parametrize("plant", PLANTS)
 async def test_a_fault_in_the_server_shows_in_the_last_line(redis_binary: Path, tmp_path: Path, plant: str) -> None:
     ran = await run(replace(BROKEN, plant=plant), tmp_path, RedisServer(redis_binary, tmp_path))
-    assert SHOWN_AS[plant] in {finding.sin for finding in judge_errands(ran.ledger)}, "\n".join(report(ran))
+    assert SHOWN_AS[plant] in {finding.sin for finding in judge(ran.ledger, settle=TIMES.settle)}, "\n".join(
+        report(ran)
+    )

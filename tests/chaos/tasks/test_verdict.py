@@ -123,6 +123,27 @@ def test_a_task_may_be_forgotten_only_after_its_time() -> None:
         assert sins(errand(LATE, failed("expired", 6.0), forgotten), ran()) == found
 
 
+def test_what_goes_when_redis_is_emptied_is_no_sin() -> None:
+    gone = Sight(1.0, 1.0, None)
+    for entry in (
+        errand(COMPUTE, seen("working", 0.2), gone, follows=True),
+        errand(COMPUTE, completed(0.4), gone),
+        errand(ENDLESS, seen("working", 0.2), gone, overdue=True),
+    ):
+        assert sins(entry, ran()) - {Sin.HUNG} == {Sin.LOST}
+        assert sins(entry, ran(), Fault.REDIS_EMPTY, at=0.5) == set()
+        assert Sin.LOST in sins(entry, ran(), Fault.REDIS_RESTART, at=0.5)
+        assert Sin.LOST in sins(entry, ran(), Fault.REDIS_EMPTY, at=1.1)
+
+
+def test_a_process_that_was_told_to_stop_may_fail_a_tool_that_must_not_run_twice_and_refuse_a_request() -> None:
+    stopped = failed("server_stopped")
+    assert sins(errand(ONCE, stopped, refused=[0.5]), ran()[:1], Fault.STOP) == set()
+    assert sins(errand(ONCE, stopped), ran()[:1], Fault.KILL) == {Sin.LOST}
+    assert sins(errand(COMPUTE, stopped), ran()[:1], Fault.STOP) == {Sin.LOST}
+    assert sins(errand(COMPUTE, completed(), refused=[0.7]), ran(), Fault.STOP) == {Sin.LOST}
+
+
 def test_of_a_call_whose_fate_is_unknown_only_twice_is_too_often() -> None:
     unknown = replace(errand(ONCE), task_id="")
     assert sins(unknown, ran()) == sins(unknown, []) == set()

@@ -27,23 +27,21 @@ def judge_errands(ledger: Ledger) -> Sequence[Finding]:
     deeds: defaultdict[str, list[Deed]] = defaultdict(list)
     for deed in ledger.deeds:
         deeds[deed.tag].append(deed)
-    return [
-        *(finding for each in ledger.errands for finding in _judge(ledger, each, deeds[each.tag])),
-        *(Finding(Sin.LEAKED, each.what) for each in ledger.intrusions if each.succeeded),
-        *(Finding(Sin.LOST, death) for death in ledger.deaths),
-    ]
+    return [finding for each in ledger.errands for finding in _judge(ledger, each, deeds[each.tag])]
 
 
 def _judge(ledger: Ledger, errand: Errand, deeds: Deeds) -> Iterator[Finding]:
     yield from _judge_runs(errand, deeds)
     yield from _judge_steps(errand, deeds)
     for refused in errand.refused:
-        if not ledger.store_away(refused, refused):
+        if not (ledger.store_away(refused, refused) or ledger.broken({Kind.STOP}, refused, refused)):
             yield Finding(Sin.LOST, f"{errand.tag} was told to come back without a cause")
     if not errand.task_id:
         return
-    yield from _judge_sights(errand)
+    yield from _judge_sights(ledger, errand)
     yield from _judge_questions(errand)
+    if errand.end is None and _forgotten(ledger, errand, errand.got[-1].at if errand.got else errand.began):
+        return
     if errand.overdue or errand.end is None:
         yield Finding(Sin.HUNG, f"{_name(errand)} did not end in time: {errand.got[-1].status if errand.got else ''}")
     else:
@@ -72,10 +70,10 @@ def _judge_steps(errand: Errand, deeds: Deeds) -> Iterator[Finding]:
             yield Finding(Sin.DUPLICATED, f"step {name} of {_name(errand)} has come to two things")
 
 
-def _judge_sights(errand: Errand) -> Iterator[Finding]:
+def _judge_sights(ledger: Ledger, errand: Errand) -> Iterator[Finding]:
     """Terminal states do not change, time does not run backwards, and who listens hears what others see."""
     for sight in errand.got:
-        if sight.task is None and not _may_be_forgotten(errand, sight):
+        if sight.task is None and not (_outlived(errand, sight) or _forgotten(ledger, errand, sight.at)):
             yield Finding(Sin.LOST, f"{_name(errand)} is not known")
     ends = [sight.task for sight in (*errand.got, *errand.heard) if sight.terminal]
     for end in ends[1:]:
@@ -87,11 +85,17 @@ def _judge_sights(errand: Errand) -> Iterator[Finding]:
                 yield Finding(Sin.DISORDERED, f"{_name(errand)} was {one.status} and then {other.status}")
             if _time(one, "lastUpdatedAt") > _time(other, "lastUpdatedAt"):
                 yield Finding(Sin.DISORDERED, f"the time of {_name(errand)} ran backwards")
-    if errand.follows and not errand.overdue and not any(sight.terminal for sight in errand.heard):
+    deaf = errand.follows and not errand.overdue and not any(sight.terminal for sight in errand.heard)
+    if deaf and not _forgotten(ledger, errand, _ended(errand)):
         yield Finding(Sin.LOST, f"the end of {_name(errand)} was not told to who listens")
 
 
-def _may_be_forgotten(errand: Errand, sight: Sight) -> bool:
+def _forgotten(ledger: Ledger, errand: Errand, until: float) -> bool:
+    """Whether Redis was emptied under a task before this time."""
+    return ledger.broken({Kind.REDIS_EMPTY}, errand.began, until)
+
+
+def _outlived(errand: Errand, sight: Sight) -> bool:
     """Whether the time of a task, and that in which it can still be asked for, was over when its client asked."""
     known = next((each.task for each in errand.got if each.task is not None), None)
     return known is not None and sight.at - errand.began >= known["ttlMs"] / 1000 + GRACE - 1
@@ -144,8 +148,9 @@ def _has_cause(ledger: Ledger, errand: Errand) -> bool:
     causes: Mapping[str, Callable[[], bool]] = {
         "": lambda: errand.kind.fate is Fate.CANCEL and (errand.end or {})["status"] == "cancelled",
         "expired": lambda: errand.kind.fate is Fate.NEGLECT and _ran_out(errand),
-        "outcome_unknown": lambda: (
-            not errand.kind.repeatable and ledger.broken(BREAKING, errand.began, errand.ended or float("inf"))
+        "outcome_unknown": lambda: not errand.kind.repeatable and ledger.broken(BREAKING, errand.began, _ended(errand)),
+        "server_stopped": lambda: (
+            not errand.kind.repeatable and ledger.broken({Kind.STOP}, errand.began, _ended(errand))
         ),
     }
     return errand.reason in causes and causes[errand.reason]()
@@ -156,6 +161,10 @@ def _ran_out(errand: Errand) -> bool:
     end = Sight(0.0, 0.0, errand.end)
     lived, ttl_ms = _time(end, "lastUpdatedAt") - _time(end, "createdAt"), int((end.task or {})["ttlMs"])
     return lived >= ttl_ms / 1000 - 0.002
+
+
+def _ended(errand: Errand) -> float:
+    return float("inf") if errand.ended is None else errand.ended
 
 
 def _time(sight: Sight, name: str) -> float:

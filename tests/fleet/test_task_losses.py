@@ -205,11 +205,17 @@ async def test_what_a_failover_loses_is_unknown_and_a_claim_that_it_loses_is_mad
         assert (await ask(client, "tasks/get", claimed)).result["status"] == "working"
 
 
-async def test_a_task_that_no_replica_confirms_is_refused_and_never_runs(
-    launch_fleet: Launch, launch_redis: Callable[..., RedisServer], file: Path
-) -> None:
+@pytest.fixture
+def pair(launch_redis: Callable[..., RedisServer]) -> tuple[RedisServer, RedisServer]:
+    """A master and its replica."""
     master = launch_redis("--repl-diskless-sync-delay", "0")
-    replica = launch_redis("--replicaof", f"127.0.0.1 {master.port}")
+    return master, launch_redis("--replicaof", f"127.0.0.1 {master.port}")
+
+
+async def test_a_task_that_no_replica_confirms_is_refused_and_never_runs(
+    launch_fleet: Launch, pair: tuple[RedisServer, RedisServer], file: Path
+) -> None:
+    master, replica = pair
     fleet = launch_fleet(2, redis_url=master.url, server=SERVER, DURABILITY="replicas:1")
     async with taking(fleet) as client:
         await becomes(client, await begun(client, "once", "before"), "completed")
@@ -220,3 +226,24 @@ async def test_a_task_that_no_replica_confirms_is_refused_and_never_runs(
         replica.thaw()
         await becomes(client, await begun(client, "once", "after"), "completed")
     assert runs(file) == {"before": 1, "after": 1}
+
+
+async def test_a_tool_that_may_not_run_twice_is_not_begun_before_a_replica_knows(
+    launch_fleet: Launch, pair: tuple[RedisServer, RedisServer], file: Path
+) -> None:
+    """Others are, since it does no harm to begin them again."""
+    master, replica = pair
+    fleet = launch_fleet(1, redis_url=master.url, server=SERVER, DURABILITY="replicas:1", TASK_CONCURRENCY="1")
+    async with taking(fleet) as client:
+        first = await begun(client, "endless", "first")
+        await has_begun(file, "first")
+        never_twice = await begun(client, "once", "once")
+        others = [await begun(client, "compute", f"other-{number}") for number in range(6)]
+        replica.freeze()
+        assert (await client.request("tasks/cancel", {"taskId": first})).status == 200
+        for task_id in others:
+            await becomes(client, task_id, "completed")
+        assert runs(file)["once"] == 0
+        replica.thaw()
+        await becomes(client, never_twice, "completed")
+    assert runs(file)["once"] == 1

@@ -193,7 +193,7 @@ def list_keys(
     """Tell the ids of the keys, oldest first, and which of them can still open what was sealed with them."""
     from mcpfleet_service.keys import listed  # noqa: PLC0415  # needs the extra, and would slow `--help`
 
-    for key_id, kept in asyncio.run(listed(_of_keys(target, redis_url))):
+    for key_id, kept in asyncio.run(listed(_of_fleet(target, redis_url))):
         typer.echo(f"{key_id}  {'kept' if kept else 'expired'}")
 
 
@@ -207,10 +207,24 @@ def rotate_keys(
     """Add a key now, and tell its id; the fleet seals with it within two minutes."""
     from mcpfleet_service.keys import rotate  # noqa: PLC0415  # needs the extra, and would slow `--help`
 
-    typer.echo(asyncio.run(rotate(_of_keys(target, redis_url))))
+    typer.echo(asyncio.run(rotate(_of_fleet(target, redis_url))))
 
 
-def _of_keys(target: str | None, redis_url: str | None) -> "Settings":
+@app.command("dead-letters")
+def dead_letters(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[MODULE:SERVER]", help="Whose; not needed where MCPFLEET_NAMESPACE is set.")
+    ] = None,
+    redis_url: Annotated[str | None, typer.Option(help="Where they are: MCPFLEET_REDIS_URL.")] = None,
+) -> None:
+    """Tell which tasks were given up since their processes died: when, its id, its tool, why, how often it was begun."""
+    from mcpfleet_service.deadletters import line, listed  # noqa: PLC0415  # needs the extra, and would slow `--help`
+
+    for letter in asyncio.run(listed(_of_fleet(target, redis_url))):
+        typer.echo(line(letter))
+
+
+def _of_fleet(target: str | None, redis_url: str | None) -> "Settings":
     _require("redis", "redis")
     from mcpfleet_service.settings import Settings  # noqa: PLC0415  # would slow `--help`
 

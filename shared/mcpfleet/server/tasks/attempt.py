@@ -135,11 +135,16 @@ class Attempt:
 
     async def watch(self, backplane: Backplane) -> NoReturn:
         """Heed what others write to the task, until cancelled: answers, and its end."""
+        backoff = Backoff()
         async with backplane.watch(self.names.record) as bell:
             while True:
-                with suppress(Unavailable):  # the bell rings again once it is back
+                try:
                     await self.look()
-                await bell.rung()
+                except Unavailable:
+                    await asyncio.sleep(backoff.pause())
+                else:
+                    backoff.reset()
+                    await bell.rung()
 
     async def look(self) -> None:
         """See how the record is now; one that is in other hands stops the run."""

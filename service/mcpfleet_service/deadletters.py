@@ -1,0 +1,25 @@
+"""The tasks that a fleet has given up, for whoever operates it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from mcpfleet.errors import SettingsError
+from mcpfleet.server.tasks.letters import DeadLetter, DeadLetters
+from mcpfleet_service.settings import Settings
+from mcpfleet_service.store import redis_of
+from mcpfleet_service.target import find_server
+
+
+async def listed(settings: Settings) -> Sequence[DeadLetter]:
+    """Every dead letter that is kept, oldest first. Raises `Unavailable`."""
+    if settings.redis_url is None:
+        raise SettingsError("MCPFLEET_REDIS_URL is not set: a process without Redis keeps its tasks to itself")
+    name = "" if settings.namespace is not None else find_server(settings).name
+    async with redis_of(name, settings.redis_url, settings) as backplane:
+        return await DeadLetters(backplane).all()
+
+
+def line(letter: DeadLetter) -> str:
+    """One of them in one line: when, which task, of which tool, why, and after how many attempts."""
+    at = datetime.fromtimestamp(letter.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{at}  {letter.task_id}  {letter.tool}  {letter.reason}  {letter.attempts}"

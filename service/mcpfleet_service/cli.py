@@ -217,7 +217,7 @@ def dead_letters(
     ] = None,
     redis_url: Annotated[str | None, typer.Option(help="Where they are: MCPFLEET_REDIS_URL.")] = None,
 ) -> None:
-    """Tell which tasks were given up since their processes died: when, its id, its tool, why, how often it was begun."""
+    """Tell which tasks were given up since their processes died: when, id, tool, why, and how often it was begun."""
     from mcpfleet_service.deadletters import line, listed  # noqa: PLC0415  # needs the extra, and would slow `--help`
 
     for letter in asyncio.run(listed(_of_fleet(target, redis_url))):

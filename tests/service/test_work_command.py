@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ def workers(tmp_path: Path) -> Iterator[Workers]:
         yield Workers(held, tmp_path)
 
 
-async def begun(client: Client, **arguments: object) -> str:
+async def begun(client: Client, **arguments: Any) -> str:
     """The id of a task to dig."""
     task_id: str = (await client.call("dig", **arguments)).result["taskId"]
     return task_id

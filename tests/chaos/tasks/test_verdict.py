@@ -106,6 +106,7 @@ def test_a_tool_that_may_not_run_twice_fails_only_when_a_process_was_broken(faul
         (errand(COMPUTE, seen("cancelled")), ran(), Sin.LOST),
         (errand(LATE, failed("expired", 5.0)), ran(), Sin.LOST),
         (errand(LATE, completed()), ran(), Sin.LOST),
+        (errand(ENDLESS, seen("working", 0.9), seen("cancelled"), cancelled=0.8), ran(), Sin.LOST),
         (errand(COMPUTE, seen("working")), ran(), Sin.HUNG),
         (errand(COMPUTE, completed(), overdue=True), ran(), Sin.HUNG),
         (errand(COMPUTE, completed(), asked={"q": {"What?"}}), ran(), Sin.DUPLICATED),

@@ -39,6 +39,7 @@ def _judge(ledger: Ledger, errand: Errand, deeds: Deeds) -> Iterator[Finding]:
     if not errand.task_id:
         return
     yield from _judge_sights(ledger, errand)
+    yield from _judge_order(errand)
     yield from _judge_questions(errand)
     if errand.end is None and _forgotten(ledger, errand, errand.got[-1].at if errand.got else errand.began):
         return
@@ -71,10 +72,20 @@ def _judge_steps(errand: Errand, deeds: Deeds) -> Iterator[Finding]:
 
 
 def _judge_sights(ledger: Ledger, errand: Errand) -> Iterator[Finding]:
-    """Terminal states do not change, time does not run backwards, and who listens hears what others see."""
+    """A task is known, and has ended once its cancel was acknowledged; and who listens hears of the end."""
     for sight in errand.got:
         if sight.task is None and not (_outlived(errand, sight) or _forgotten(ledger, errand, sight.at)):
             yield Finding(Sin.LOST, f"{_name(errand)} is not known")
+        cancelled = errand.cancelled is not None and sight.asked > errand.cancelled
+        if cancelled and sight.task is not None and not sight.terminal:
+            yield Finding(Sin.LOST, f"{_name(errand)} was {sight.status} after its cancel was acknowledged")
+    deaf = errand.follows and not errand.overdue and not any(sight.terminal for sight in errand.heard)
+    if deaf and not _forgotten(ledger, errand, _ended(errand)):
+        yield Finding(Sin.LOST, f"the end of {_name(errand)} was not told to who listens")
+
+
+def _judge_order(errand: Errand) -> Iterator[Finding]:
+    """Terminal states do not change, however they are told, and time does not run backwards."""
     ends = [sight.task for sight in (*errand.got, *errand.heard) if sight.terminal]
     for end in ends[1:]:
         if end != ends[0]:
@@ -85,9 +96,6 @@ def _judge_sights(ledger: Ledger, errand: Errand) -> Iterator[Finding]:
                 yield Finding(Sin.DISORDERED, f"{_name(errand)} was {one.status} and then {other.status}")
             if _time(one, "lastUpdatedAt") > _time(other, "lastUpdatedAt"):
                 yield Finding(Sin.DISORDERED, f"the time of {_name(errand)} ran backwards")
-    deaf = errand.follows and not errand.overdue and not any(sight.terminal for sight in errand.heard)
-    if deaf and not _forgotten(ledger, errand, _ended(errand)):
-        yield Finding(Sin.LOST, f"the end of {_name(errand)} was not told to who listens")
 
 
 def _forgotten(ledger: Ledger, errand: Errand, until: float) -> bool:

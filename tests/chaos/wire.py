@@ -97,6 +97,16 @@ class Reply:
         """The whole response, whatever it is."""
         return b"".join([chunk async for chunk in self._chunks()])
 
+    async def answer(self) -> Json:
+        """The response to a request, which may come on a stream; what else is on that is passed over."""
+        if not self.is_stream:
+            return await self.message()
+        async for event in self.events():
+            message: Json = json.loads(event.data or b"{}")
+            if "result" in message or "error" in message:
+                return message
+        raise Cut
+
     async def events(self) -> AsyncIterator[Event]:
         """The events of a stream, until its end."""
         decoder = Decoder()

@@ -10,6 +10,7 @@ from mcpfleet.protocol.tasks import EXTENSION
 from tests.chaos.answers import accept
 from tests.chaos.ledger import Intrusion
 from tests.chaos.modern import ModernClient
+from tests.chaos.moderncaller import is_busy
 from tests.chaos.principals import PRINCIPALS
 from tests.chaos.stage import Stage
 from tests.chaos.tasks.errand import Errand, Fate, Sight, Wish
@@ -151,15 +152,13 @@ async def asked(client: ModernClient, method: str, params: Json, errand: Errand)
     """The answer to one request; None if the client was told to come back, or the connection broke."""
     try:
         async with client.posting(method, params, errand.tag) as reply:
-            if reply.status == 503:
-                errand.refused.append(client.stage.now())
-                return None
-            if not reply.is_stream:
-                return await reply.message()
-            messages = [json.loads(event.data) async for event in reply.events() if event.data]
-            return next((message for message in messages if "method" not in message), None)
+            answer = await reply.answer()
     except Cut:
         return None
+    if is_busy(answer):
+        errand.refused.append(client.stage.now())
+        return None
+    return answer
 
 
 def right_answer(question: str) -> str:

@@ -21,12 +21,23 @@ from mcpfleet_service.policy import policy_of
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.store import redis_of
 from mcpfleet_service.target import find_server, named
+from mcpfleet_service.telemetry import exporting
 
 
 def from_environment() -> FastAPI:
     """The application that the `MCPFLEET_*` variables describe; for web servers that take a factory."""
     settings = Settings.from_environment(os.environ)
-    return create_app(find_server(settings), settings=settings)
+    server = find_server(settings)
+    app = create_app(server, settings=settings)
+    serving = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(served: FastAPI) -> AsyncIterator[None]:
+        async with exporting(named(server, settings).name), serving(served):
+            yield
+
+    app.router.lifespan_context = lifespan
+    return app
 
 
 def create_app(

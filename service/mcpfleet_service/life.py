@@ -11,6 +11,7 @@ from mcpfleet.server.fleet import Kind
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
 from mcpfleet_service.drain import Drain
+from mcpfleet_service.telemetry import observers
 
 
 class Life:
@@ -60,7 +61,7 @@ class Life:
         drain = self._drain = Drain(self._begin, delay=self._delay)
         try:
             async with opening as backplane:
-                self._engine = engine = Engine(server, backplane, policy, choose)
+                self._engine = engine = Engine(server, backplane, policy, choose, observers=observers(server))
                 async with engine.running():
                     with drain.on_signals():
                         yield

@@ -3,13 +3,18 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 
+from mcpfleet import Server
+from mcpfleet.backplane.base import Backplane
 from mcpfleet.errors import SettingsError
+from mcpfleet.server.policy import Policy
 from mcpfleet_service.policy import policy_of
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.store import redis_of
 from mcpfleet_service.target import find_server, named
+from mcpfleet_service.telemetry import exporting, observers
 from mcpfleet_workers.worker import work
 
 
@@ -26,8 +31,13 @@ def run(settings: Settings) -> int:
     server = find_server(settings)
     opening = redis_of(server.name, settings.redis_url, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(work(named(server, settings), opening, policy_of(settings, worker=True)))
+        runner.run(_work(named(server, settings), opening, policy_of(settings, worker=True)))
     return 0
+
+
+async def _work(server: Server, opening: AbstractAsyncContextManager[Backplane], policy: Policy) -> None:
+    async with exporting(server.name):
+        await work(server, opening, policy, observers=observers(server))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

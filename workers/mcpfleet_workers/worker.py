@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.server.engine import Engine
+from mcpfleet.server.hooks import Hook
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
 
@@ -20,7 +21,13 @@ class Deaf(RuntimeError):
     """This process no longer hears the others although the store answers; another one must take its place."""
 
 
-async def work(server: Server, opening: AbstractAsyncContextManager[Backplane], policy: Policy) -> None:
+async def work(
+    server: Server,
+    opening: AbstractAsyncContextManager[Backplane],
+    policy: Policy,
+    *,
+    observers: tuple[Hook, ...] = (),
+) -> None:
     """Run the server's tasks until SIGTERM or SIGINT, and then for the time to drain those that it has begun.
 
     Raises whatever ends the engine, so that a supervisor replaces the process. For the main thread only.
@@ -30,7 +37,7 @@ async def work(server: Server, opening: AbstractAsyncContextManager[Backplane], 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     async with opening as backplane:
-        engine = Engine(server, backplane, policy)
+        engine = Engine(server, backplane, policy, observers=observers)
         async with engine.running(), asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(_hearing(engine))
             log.info("working as %s on %s", engine.id, ", ".join(policy.tasks.queues or ["every queue"]))

@@ -48,6 +48,7 @@ from mcpfleet.server.events import VERSION_GONE, Change, Events
 from mcpfleet.server.failures import Failures
 from mcpfleet.server.feed import Feed
 from mcpfleet.server.fleet import Fleet
+from mcpfleet.server.hooks import Hook
 from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.lifespan import Lived
 from mcpfleet.server.notices import Notices
@@ -81,9 +82,18 @@ class Engine:
     """One server in one process, on one backplane; made after the fork, since it mints the process's id."""
 
     def __init__(
-        self, server: Server, backplane: Backplane, policy: Policy | None = None, choose: Choose | None = None
+        self,
+        server: Server,
+        backplane: Backplane,
+        policy: Policy | None = None,
+        choose: Choose | None = None,
+        *,
+        observers: tuple[Hook, ...] = (),
     ) -> None:
-        """`choose` decides whose tools, prompts and resources each request is offered in place of `server`'s."""
+        """`choose` decides whose tools, prompts and resources each request is offered in place of `server`'s.
+
+        `observers` are hooks around those of the server, and of each that is chosen.
+        """
         self.id = secrets.token_hex(8)
         self.server = server
         self._policy = policy or Policy()
@@ -99,7 +109,7 @@ class Engine:
         self._versions = Versions(server, process, lambda: self._pulse.fingerprints)
         self.fleet = Fleet(self._events.publish, self._switches.switch)
         self.failures = failures = Failures(server.reporter)
-        self._around = around = Around(server, self._threads, self.fleet, self._lived, failures)
+        self._around = around = Around(server, self._threads, self.fleet, self._lived, failures, outer=observers)
         self._notices = notices = Notices(server, self._threads, around, failures)
         tasks = Tasks(backplane, self._policy.tasks)
         offered = tasks if choose is None else None

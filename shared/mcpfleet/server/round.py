@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mcpfleet.server import tracing
 from mcpfleet.server.outlet import Outlet
 from mcpfleet.server.recurrence import Recurrence
 from mcpfleet.server.tool import Tool
@@ -72,6 +73,8 @@ class Round:
         """Whether the handler was cancelled, because there is something to ask or it goes on as a task."""
         self.detached: Tool | None = None
         """The tool that it goes on as a task of."""
+        self.trace = tracing.NO_TRACE
+        """Which trace it was a part of when it detached; see `tracing`."""
         self.diverged = False
         """Whether it asked something else than before."""
 
@@ -110,6 +113,7 @@ class Round:
             return
         if not self.open:
             self.detached = tool
+            self.trace = tracing.CURRENT.get()
             self._suspend()
         await asyncio.get_running_loop().create_future()
 

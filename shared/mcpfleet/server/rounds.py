@@ -86,7 +86,7 @@ class Rounds:
         if round_.diverged:
             return self._failed(request, caller, "the handler asked its client something else than before")
         if round_.detached is not None and self.tasks is not None:
-            work = work_of(request, caller, round_.detached, round_.outcome)
+            work = work_of(request, caller, round_.detached, round_.outcome, trace=round_.trace)
             return await _detached(self.tasks, work, round_.detached)
         if round_.suspended:
             return await self._ask(request, caller, round_, round_.open, round_.outcome)

@@ -3,24 +3,31 @@
 No header is stored, no claim, no token and no state of a principal: the run of a task has none of them.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from mcpfleet.protocol.headers import NO_HEADERS
 from mcpfleet.protocol.jsonrpc import Request
 from mcpfleet.protocol.jsontext import dumps, loads
+from mcpfleet.protocol.meta import META
 from mcpfleet.protocol.revisions import LATEST, find
 from mcpfleet.server.auth import Principal, owner_of
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.round import Memory
 from mcpfleet.server.tasks.record import MAX_DEPTH, Work
 from mcpfleet.server.tool import Tool
+from mcpfleet.server.tracing import NO_TRACE
 
-CALL_TOOL = "tools/call"
+CALL_TOOL: Final = "tools/call"
 
 
-def work_of(request: Request, caller: Caller, tool: Tool, memory: Memory) -> Work:
-    """What is stored of a call of this tool."""
+def work_of(
+    request: Request, caller: Caller, tool: Tool, memory: Memory, *, trace: Mapping[str, str] = NO_TRACE
+) -> Work:
+    """What is stored of a call of this tool; its run goes on with the trace, if there is one."""
     params = {name: value for name, value in request.params.items() if name not in ("inputResponses", "requestState")}
+    if trace:
+        params[META] = {**params.get(META, {}), **trace}
     return Work(
         tool=tool.name,
         owner=owner_of(caller.principal),
@@ -58,7 +65,7 @@ def caller_of(work: Work, task_id: str) -> Caller:
         capabilities=kept["capabilities"],
         log_level=kept["log_level"],
         request_id=task_id,
-        meta=_read(work.params).get("_meta", {}),
+        meta=_read(work.params).get(META, {}),
         input_responses=kept["given"],
         request_state=kept["state"],
         task_id=task_id,

@@ -1,5 +1,6 @@
 """What OpenTelemetry's SDK exports with; needs the extra `otel`."""
 
+import os
 from dataclasses import dataclass
 
 from opentelemetry import metrics, trace
@@ -22,7 +23,7 @@ class Exporters:
     @classmethod
     def set_up(cls, service: str) -> "Exporters":
         """Make them, and make them those of the process; OTEL_SERVICE_NAME goes before `service`."""
-        resource = Resource.create({"service.name": service}).merge(Resource.create())
+        resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or service})
         tracers = TracerProvider(resource=resource)
         tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         meters = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource=resource)

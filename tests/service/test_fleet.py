@@ -13,9 +13,9 @@ async def test_a_change_is_published_to_every_process() -> None:
     app = create_app(Server("s"), backplane=MemoryBackplane(store))
     async with app.router.lifespan_context(app):
         await app.state.fleet.notify_resource_updated("a://b")
-    log = store.log(EVENTS)
-    assert log is not None
-    assert [read(entry.data) for entry in log.after(log.start, 100)] == [Change("resource", "a://b")]
+        log = store.log(EVENTS)
+        assert log is not None
+        assert [read(entry.data) for entry in log.after(log.start, 100)] == [Change("resource", "a://b")]
 
 
 async def test_before_the_start_nobody_can_be_told() -> None:

@@ -133,6 +133,7 @@ async def test_a_master_that_would_go_on_without_its_replicas_is_warned_of(
 ) -> None:
     master, replica = launch_redis(), launch_redis()
     with replica.client() as client, master.client() as other:
+        other.config_set("repl-diskless-sync-delay", "0")
         client.replicaof("127.0.0.1", str(master.port))
         other.set("replicated", "so far", px=60_000)
         assert other.wait(1, 10_000) == 1

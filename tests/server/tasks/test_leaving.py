@@ -1,6 +1,7 @@
 """Processes that are told to stop while they run tasks, and stores that are away meanwhile."""
 
 import asyncio
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -231,3 +232,25 @@ async def test_whose_task_has_ended_may_make_another_one(memory: World, how: str
         return got.status == 200
 
     await eventually(is_free)
+
+
+@pytest.mark.parametrize("tool", ["safe", "unsafe"])
+async def test_what_a_process_that_stops_has_taken_and_not_begun_is_given_back(memory: World, tool: str) -> None:
+    shop = Workshop()
+    serving, leaving = await memory.node(SERVES, shop.server()), await memory.node(policy(), shop.server())
+    go = memory.links[leaving].hold("commit tasks.*/record")
+    task_id = await begun(serving, tool, job="dig")
+    await memory.links[leaving].reached("commit tasks.*/record")
+    leaving.engine._runner.stop()
+    go()
+
+    def changes() -> int:
+        return len([verb for verb in memory.links[leaving].verbs if fnmatchcase(verb, "commit tasks.*/record")])
+
+    await eventually(lambda: changes() == 2 and not leaving.engine._runner.running)
+    await memory.stop(leaving)
+    given_back = await record(memory, task_id)
+    assert (given_back.status, given_back.runner, given_back.attempt, shop.runs.total()) == ("working", "", 0, 0)
+    shop.open("dig")
+    await memory.node(policy(), shop.server())
+    await becomes(serving, task_id, "completed")

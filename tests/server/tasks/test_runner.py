@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from mcpfleet import Context, Server
+from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
 from mcpfleet.server.tasks import runner
 from mcpfleet.server.tasks.names import queue
 from tests.server.tasks.clients import becomes, begun, get, update
 from tests.server.tasks.diggers import FORM
+from tests.server.tasks.hands import Hand, maker
+from tests.server.tasks.hands import call as tasks_call
 from tests.server.tasks.workshop import SERVES, TWICE, Workshop, policy, record
 from tests.server.world import World, eventually
 
@@ -94,6 +97,34 @@ async def test_a_tool_has_no_more_runs_in_a_process_than_it_may(world: World) ->
     shop.open("other")
     await becomes(node, second, "completed")
     await becomes(node, other, "completed")
+
+
+async def test_the_more_tasks_wait_for_a_place_of_their_tool_the_less_often_each_is_looked_at() -> None:
+    kept = MemoryStore()
+    shop, backplane = Workshop(), MemoryBackplane(kept)
+    hand = Hand(backplane, shop.server(limit=1))
+
+    async def pauses(count: int) -> list[float]:
+        """How long so many tasks are put off."""
+        made = [(await maker(backplane).create(tasks_call("safe", "dig"), ttl=600.0)).names for _ in range(count)]
+        await hand.takes()
+        agenda, now = kept.agenda(made[0].queue("default")), kept.clock()
+        return [agenda[names.id] - now for names in made]
+
+    await maker(backplane).create(tasks_call("safe", "first"), ttl=600.0)
+    running = asyncio.ensure_future(hand.takes())
+    await shop.reached("first")
+    waits = await pauses(30)
+    assert min(waits) < 0.6
+    assert max(waits) > 1.9
+    shop.open("first")
+    await running
+    await maker(backplane).create(tasks_call("safe", "second"), ttl=600.0)
+    running = asyncio.ensure_future(hand.takes())
+    await shop.reached("second")
+    assert max(await pauses(1)) < 0.6
+    shop.open("second")
+    await running
 
 
 def queues(shop: Workshop) -> Server:

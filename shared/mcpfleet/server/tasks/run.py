@@ -48,14 +48,14 @@ class Run:
         work = attempt.record.work
         request, caller = request_of(work, attempt.names.id), caller_of(work, attempt.names.id)
         outcome: Outcome = STOPPED
-        if attempt.stopped is None:
+        if begins := attempt.stopped is None:
             outcome = await attempt.served(Shim(_Shown(self.serving, self.failures)).serve(request, caller, outlet))
         match attempt.stopped:
             case Stop.SUPERSEDED:
                 return
             case Stop.NOT_BEGUN:
                 await attempt.end(lambda record: self._given_back(attempt, record, within=NOT_BEGUN_SECONDS))
-            case Stop.LEAVING if repeatable:
+            case Stop.LEAVING if repeatable or not begins:
                 await attempt.end(lambda record: self._given_back(attempt, record))
             case Stop.EXPIRED:
                 await self._end(attempt, EXPIRED, request, caller)

@@ -43,7 +43,9 @@ WANTED_EVERY: Final = 1.0
 ELSEWHERE_SECONDS: Final = 2.0
 """How long a task waits that this process may not run: another one may."""
 CROWDED_SECONDS: Final = 0.5
-"""How long one waits whose tool has as many runs here as it may."""
+"""How long one waits whose tool has as many runs here as it may, if few others do."""
+CROWD: Final = 10
+"""For each so many others that were put off before it, since a run of the tool ended, it waits as long once more."""
 MOST_BACKOFF: Final = 60.0
 
 log = logging.getLogger("mcpfleet.tasks")
@@ -97,6 +99,7 @@ class Runner:
         self._slots = Slots(policy.concurrency)
         self._running: dict[asyncio.Task[Any], _Running] = {}
         self._by_tool: Counter[str] = Counter()
+        self._crowds: Counter[str] = Counter()
         self._next_look: defaultdict[Place, float] = defaultdict(float)
         self._woken = asyncio.Event()
         self._turn = 0
@@ -278,7 +281,7 @@ class Runner:
     async def _begin(self, found: Found, tool: Tool, slot: Slot) -> None:
         """Make a task this process's, and run it."""
         if tool.limit is not None and self._by_tool[tool.name] >= tool.limit:
-            await self._tasks.put_off(found, CROWDED_SECONDS)
+            await self._tasks.put_off(found, self._crowded(tool))
             return
         self._by_tool[tool.name] += 1
         try:
@@ -293,6 +296,12 @@ class Runner:
                     await self._work(attempt, tool, slot)
         finally:
             self._by_tool[tool.name] -= 1
+            self._crowds[tool.name] = 0
+
+    def _crowded(self, tool: Tool) -> float:
+        """How long a task is put off whose tool has no place: many that wait must not keep their process busy."""
+        self._crowds[tool.name] += 1
+        return min(MOST_BACKOFF, CROWDED_SECONDS * (1 + self._crowds[tool.name] / CROWD))
 
     async def _work(self, attempt: Attempt, tool: Tool, slot: Slot) -> None:
         runner, backplane = asyncio.current_task(), self._process.backplane

@@ -390,3 +390,46 @@ async def memory_pair() -> Pair:
     """Two views of one store in memory, for what is tried in very many orders."""
     kept = MemoryStore()
     return Pair(MemoryBackplane(kept), MemoryBackplane(kept), MemoryControl(kept))
+
+
+@pytest.mark.parametrize("meanwhile", ["cancelled", "taken", "gone"])
+async def test_a_task_that_changes_as_it_is_taken_is_not_begun(pair: Pair, meanwhile: str) -> None:
+    shop = Workshop()
+    server = shop.server()
+    found = await maker(pair.there).create(call("safe"), ttl=TTL)
+
+    class Late(Mortal):
+        """Its first change comes too late."""
+
+        async def verb(self, verb: Any, name: str, act: Any, /) -> Any:
+            if verb == "commit" and not self.told:
+                self.told.append(name)
+                if meanwhile == "gone":
+                    await pair.there.delete(found.names.record)
+                else:
+                    ended = maker(pair.there).ended(found.names, found.record.cancelled(1.0))
+                    claimed = Step(found.record.claimed("another", found.record.created))
+                    await maker(pair.there).replace(found, ended if meanwhile == "cancelled" else claimed)
+            return await act()
+
+    hand = Hand(Intercepted(pair.here, Late(-1, "after")), server)
+    async with asyncio.timeout(10):
+        await hand.takes()
+    assert shop.runs.total() == 0
+    assert hand.runner.running == 0
+    assert await pair.there.get(found.names.lease) is None
+
+
+@pytest.mark.parametrize("state", ["ended", "parked", "gone"])
+async def test_what_is_on_a_queue_and_not_to_be_run_is_taken_off(pair: Pair, state: str) -> None:
+    shop = Workshop()
+    found = await maker(pair.there).create(call("safe"), ttl=TTL)
+    if state == "gone":
+        await pair.there.delete(found.names.record)
+    else:
+        parked = found.record.asking("q", {"method": "x"}, found.record.created)
+        after = parked if state == "parked" else found.record.cancelled(found.record.created)
+        await maker(pair.there).replace(found, Step(after))
+    await Hand(pair.here, shop.server()).takes()
+    assert shop.runs.total() == 0
+    assert (await pair.there.take(found.names.queue("default"), hold=1.0, limit=1)).wait is None

@@ -254,3 +254,17 @@ async def test_what_a_process_that_stops_has_taken_and_not_begun_is_given_back(m
     shop.open("dig")
     await memory.node(policy(), shop.server())
     await becomes(serving, task_id, "completed")
+
+
+async def test_who_stops_as_a_result_is_being_stored_stores_it(memory: World) -> None:
+    shop = Workshop()
+    serving, node = await memory.node(SERVES, shop.server()), await memory.node(policy(), shop.server())
+    task_id = await begun(serving, "unsafe", job="dig")
+    await shop.reached("dig")
+    go = memory.links[node].hold("commit tasks.*/record")
+    shop.open("dig")
+    await memory.links[node].reached("commit tasks.*/record")
+    node.engine._runner.stop()
+    await asyncio.sleep(0)
+    go()
+    assert text(await becomes(serving, task_id, "completed")) == "dig"

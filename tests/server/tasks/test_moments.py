@@ -433,3 +433,14 @@ async def test_what_is_on_a_queue_and_not_to_be_run_is_taken_off(pair: Pair, sta
     await Hand(pair.here, shop.server()).takes()
     assert shop.runs.total() == 0
     assert (await pair.there.take(found.names.queue("default"), hold=1.0, limit=1)).wait is None
+
+
+async def test_whoever_runs_a_task_ends_it_when_its_time_is_up(memory_pair: Pair) -> None:
+    """Although nobody else does."""
+    shop = Workshop()
+    found = await maker(memory_pair.there).create(call("unsafe"), ttl=0.2)
+    async with asyncio.timeout(10):
+        await Hand(memory_pair.here, shop.server()).takes()
+    ended = await record(memory_pair, found)
+    assert (ended.status, ended.message) == ("failed", EXPIRED.message)
+    assert shop.runs["dig"] == 1

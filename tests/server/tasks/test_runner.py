@@ -8,6 +8,7 @@ import pytest
 
 from mcpfleet import Context, Server
 from mcpfleet.backplane.memory import MemoryBackplane, MemoryStore
+from mcpfleet.server.engine import Engine
 from mcpfleet.server.tasks import runner
 from mcpfleet.server.tasks.names import queue
 from tests.server.tasks.clients import becomes, begun, get, update
@@ -219,6 +220,13 @@ async def test_processes_that_serve_run_tasks_only_while_no_worker_lives(world: 
     await serving.engine._pulse.round()
     serving.engine._pulse._members.pop(worker.engine.id)
     await eventually(lambda: shop.runs.total() == 8 and not serving.engine._runner.running)
+
+
+async def test_a_process_that_does_not_know_the_fleet_yet_takes_no_tasks() -> None:
+    engine = Engine(Workshop().server(), MemoryBackplane(MemoryStore()), policy(worker=False))
+    assert not engine._runs_tasks("default")
+    await engine._pulse.round()
+    assert engine._runs_tasks("default")
 
 
 async def test_a_worker_that_leaves_is_followed_at_once_by_those_that_serve(memory: World) -> None:

@@ -204,7 +204,7 @@ class Ledger:
 
     def broken(self, kinds: Collection[Kind], began: float, ended: float) -> bool:
         """Whether one of these faults could be felt between two times."""
-        return any(each.kind in kinds and each.began <= ended and began <= _over(each) for each in self.breakages)
+        return any(each.kind in kinds and each.began <= ended and began <= self._over(each) for each in self.breakages)
 
     def store_away(self, began: float, ended: float) -> bool:
         """Whether a process may not have reached Redis between two times: Redis was away, or the process frozen."""
@@ -212,12 +212,19 @@ class Ledger:
 
     def emptied(self, since: float) -> Iterable[float]:
         """When Redis was emptied after this time."""
-        return (each.began for each in self.breakages if each.kind is Kind.REDIS_EMPTY and _over(each) >= since)
+        return (each.began for each in self.breakages if each.kind is Kind.REDIS_EMPTY and self._over(each) >= since)
 
-
-def _over(breakage: Breakage) -> float:
-    lingering = LINGERING_SECONDS if breakage.kind in OF_REDIS else 0.0
-    return float("inf") if breakage.ended is None else breakage.ended + lingering
+    def _over(self, breakage: Breakage) -> float:
+        """When it can be felt no more: what is Redis's, not before Redis could be reached for a while again."""
+        if breakage.ended is None:
+            return float("inf")
+        if breakage.kind not in OF_REDIS:
+            return breakage.ended
+        over = breakage.ended + LINGERING_SECONDS
+        for later in self.breakages:
+            if later.kind in OF_REDIS and breakage.began < later.began <= over:
+                over = float("inf") if later.ended is None else max(over, later.ended + LINGERING_SECONDS)
+        return over
 
 
 def uri_of(owner: str, serial: int) -> str:

@@ -241,3 +241,16 @@ def test_a_silent_connection_is_hung_unless_a_process_was_frozen() -> None:
     assert sins(ledger) == [Sin.HUNG]
     ledger.breakages.append(Breakage(Kind.FREEZE, 1, 9.0))
     assert sins(ledger) == []
+
+
+def test_an_outage_is_felt_until_redis_could_be_reached_for_a_while() -> None:
+    ledger = Ledger()
+    ledger.breakages += [
+        Breakage(Kind.REDIS_EMPTY, -1, 10.0, 12.0),
+        Breakage(Kind.REDIS_FREEZE, -1, 15.0, 22.0),
+        Breakage(Kind.REDIS_RESTART, -1, 40.0, 42.0),
+    ]
+    felt = [at for at in (9.0, 10.0, 17.1, 26.9, 27.1, 41.0) if ledger.broken({Kind.REDIS_EMPTY}, at, at)]
+    assert felt == [10.0, 17.1, 26.9]
+    assert [*ledger.emptied(26.9)] == [10.0]
+    assert [*ledger.emptied(27.1)] == []

@@ -24,7 +24,7 @@ check: $(READY)  ## format, lint, types, layers, house rules, and the protocol's
 	$(BIN)/pytest -q tests/house
 	$(BIN)/pytest -q tests/protocol --cov
 
-conformance: $(READY)  ## the official suite against three processes behind the hostile balancer
+conformance: $(READY)  ## the official suite against three processes behind the hostile balancer, and two workers
 	$(BIN)/python -m tests.conformance
 
 chaos: $(READY)  ## break a fleet under load for MINUTES, as SEED decides, and check what its clients saw

@@ -14,6 +14,11 @@ from tests.redis_server import SharedRedis, connect, fresh_namespace
 
 SERVER = "tests.servers.basic:server"
 COMMAND = (*python("-m", "mcpfleet_service.cli", "serve"),)
+WORK = python("-m", "mcpfleet_service.cli", "work")
+WORKING = "working as"
+"""What a worker logs once it takes tasks."""
+NO_QUEUE = "nothing"
+"""A queue of no tool: whoever takes from it alone runs no task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +36,10 @@ SHAPES = (Shape("memory", 1), Shape("redis", 1), Shape("redis", 3))
 
 
 class Fleet:
-    """Server processes and the balancer before them, for the time of the `with` block.
+    """Server processes and the balancer before them, and workers beside them, for the time of the `with` block.
 
-    Requests go to `url`; `processes[i].url` goes round the balancer. A process that a test has not ended itself must
-    end with exit code 0.
+    Requests go to `url`; `processes[i].url` goes round the balancer. Where there are workers, nobody else runs tasks. A
+    process that a test has not ended itself must end with exit code 0.
     """
 
     def __init__(
@@ -44,9 +49,11 @@ class Fleet:
         settings: Mapping[str, str],
         server: str = SERVER,
         command: Sequence[str] = COMMAND,
+        workers: int = 0,
     ) -> None:
         """`settings` are variables without their prefix; `command` serves what the variables say."""
         self.processes: list[Serving] = []
+        self.workers: list[Serving] = []
         self.balancer: Balancer
         self._directory = directory
         self._count = count
@@ -59,6 +66,7 @@ class Fleet:
             **settings,
         }
         self._command = command
+        self._worker_count = workers
         self._started = 0
 
     @property
@@ -91,13 +99,22 @@ class Fleet:
         self.processes[process] = self._start().await_greeting()
         self.balancer.replace(process, self.processes[process].url)
 
+    def restart_worker(self, worker: int) -> None:
+        """Kill the worker if it runs, and start another in its place."""
+        with self.workers[worker]:
+            pass
+        self.workers[worker] = self._start_worker().await_log(WORKING)
+
     def logs(self) -> str:
         """The end of what each process has written so far."""
-        return "\n".join(f"--- process {number}\n{each.log_tail()}" for number, each in enumerate(self.processes))
+        return "\n".join(f"--- {each.log.stem}\n{each.log_tail()}" for each in (*self.processes, *self.workers))
 
     def __enter__(self) -> Self:
         with ExitStack() as started:
             self.processes += [started.enter_context(self._start()) for _ in range(self._count)]
+            self.workers += [started.enter_context(self._start_worker()) for _ in range(self._worker_count)]
+            for worker in self.workers:
+                worker.await_log(WORKING)
             self.balancer = Balancer([process.await_greeting().url for process in self.processes])
             self.balancer.__enter__()
             started.pop_all()
@@ -105,10 +122,11 @@ class Fleet:
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         with ExitStack() as held:
-            for process in self.processes:
+            every = (*self.processes, *self.workers)
+            for process in every:
                 held.push(process)
             self.balancer.__exit__()
-            running = [process for process in self.processes if process.exit_code is None]
+            running = [process for process in every if process.exit_code is None]
             for process in running:
                 process.thaw()
                 process.terminate()
@@ -116,14 +134,23 @@ class Fleet:
         assert failure or not any(codes), f"exit codes {codes}:\n{self.logs()}"
 
     def _start(self) -> Serving:
-        log = self._directory / f"process-{self._started}.log"
+        taking = {"TASK_QUEUES": NO_QUEUE} if self._worker_count else {}
+        return self._run("process", self._command, {**self._settings, **taking})
+
+    def _start_worker(self) -> Serving:
+        return self._run("worker", WORK, self._settings)
+
+    def _run(self, kind: str, command: Sequence[str], settings: Mapping[str, str]) -> Serving:
+        log = self._directory / f"{kind}-{self._started}.log"
         self._started += 1
-        environ = {f"MCPFLEET_{name}": value for name, value in self._settings.items()}
-        return Serving(self._command, environ, log)
+        return Serving(command, {f"MCPFLEET_{name}": value for name, value in settings.items()}, log)
 
 
 class Launch:
-    """Starts the fleets of one test or module: `launch(3)`, `launch(3, redis_url=own_redis.url, LEASE_SECONDS="1")`."""
+    """Starts the fleets of one test or module.
+
+    `launch(3)`; `launch(3, 2)` with two workers; `launch(3, redis_url=own_redis.url, LEASE_SECONDS="1")`.
+    """
 
     def __init__(self, held: ExitStack, directory: Path, shared: Callable[[], SharedRedis]) -> None:
         self.fleets: list[Fleet] = []
@@ -131,7 +158,16 @@ class Launch:
         self._directory = directory
         self._shared = shared
 
-    def __call__(self, processes: int, *, redis_url: str | None = None, server: str = SERVER, **settings: str) -> Fleet:
+    def __call__(
+        self,
+        processes: int,
+        workers: int = 0,
+        /,
+        *,
+        redis_url: str | None = None,
+        server: str = SERVER,
+        **settings: str,
+    ) -> Fleet:
         """A running fleet on the given Redis, else in a namespace of its own of the shared one; until the fixture ends.
 
         `settings` are variables without their prefix.
@@ -142,7 +178,9 @@ class Launch:
             shared = self._shared()
             settings = {"NAMESPACE": self._held.enter_context(fresh_namespace(shared)), **settings}
             redis_url = shared.url
-        fleet = self._held.enter_context(Fleet(directory, processes, {"REDIS_URL": redis_url, **settings}, server))
+        fleet = self._held.enter_context(
+            Fleet(directory, processes, {"REDIS_URL": redis_url, **settings}, server, workers=workers)
+        )
         self.fleets.append(fleet)
         return fleet
 

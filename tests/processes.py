@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -69,6 +70,15 @@ class Serving:
             match = found()
         assert match, f"it did not say {pattern!r} (exit code {self.exit_code}):\n{self.log_tail()}"
         return match
+
+    def await_log(self, words: str, within: float = START_SECONDS) -> Self:
+        """Return once it has logged these words; fail with its log if it does not in time, or ends."""
+        deadline = time.monotonic() + within
+        while words not in self.log.read_text(errors="replace"):
+            waiting = self.exit_code is None and time.monotonic() < deadline
+            assert waiting, f"it did not log {words!r} (exit code {self.exit_code}):\n{self.log_tail()}"
+            time.sleep(0.02)
+        return self
 
     def terminate(self) -> None:
         """Ask it to end (SIGTERM); does not wait."""

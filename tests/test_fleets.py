@@ -1,15 +1,18 @@
 """A fleet under test really is several processes, and none of them is left behind."""
 
+import asyncio
 import itertools
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from mcpfleet.protocol.tasks import EXTENSION
 from tests.calls import call
 from tests.fleets import Fleet, Launch, Shape
 from tests.processes import assert_ends
 from tests.redis_server import RedisServer
+from tests.wire import MODERN, Client, connected
 
 
 def test_every_process_of_every_shape_serves(fleet: Fleet) -> None:
@@ -73,3 +76,35 @@ def test_a_test_that_fails_leaves_no_process_either(tmp_path: Path) -> None:
 def test_a_server_that_does_not_start_fails_the_test_with_its_words(launch_fleet: Launch) -> None:
     with pytest.raises(AssertionError, match=r"No module named 'tests\.servers\.none'"):
         launch_fleet(1, server="tests.servers.none:server")
+
+
+async def status(client: Client, task_id: str) -> str:
+    found: str = (await client.request("tasks/get", {"taskId": task_id})).result["status"]
+    return found
+
+
+async def ended(client: Client, task_id: str) -> str:
+    async with asyncio.timeout(20):
+        while True:
+            found = await status(client, task_id)
+            if found != "working":
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_workers_run_the_tasks_of_a_fleet_and_can_be_killed_and_restarted(launch_fleet: Launch) -> None:
+    """With both dead a task waits, for no process that serves takes it."""
+    fleet = launch_fleet(2, 2, server="tests.servers.lengthy:server")
+    first, second = fleet.workers
+    async with connected(fleet.url, MODERN, capabilities={"extensions": dict(EXTENSION)}) as client:
+        for worker in fleet.workers:
+            worker.kill()
+        task_id = (await client.call("dig", depth=1)).result["taskId"]
+        assert await status(client, task_id) == "working"
+        fleet.restart_worker(1)
+        assert await ended(client, task_id) == "completed"
+    assert fleet.workers[0] is first
+    assert fleet.workers[1] is not second
+    assert {each.log.name for each in (*fleet.processes, *fleet.workers)} == {
+        "process-0.log", "process-1.log", "worker-2.log", "worker-4.log",
+    }  # fmt: skip

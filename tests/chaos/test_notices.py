@@ -66,6 +66,18 @@ def test_an_event_that_is_told_twice_is_counted_only_where_once_is_promised() ->
     assert sins(told(0, 1, 1, 2), events=events, resumable=False) == []
 
 
+def test_what_was_published_before_all_is_said_to_have_changed_may_still_be_told_after_it_in_its_order() -> None:
+    """One whose publisher was left in doubt is then not taken for the next one of the same name."""
+    last = 2 * CYCLE
+    events = published(EVERYBODY, MANY, doubtful=[CYCLE])
+    at = 10.0 + MANY
+    changed = [Notice(at, GAP), *(Notice(at, uri_of(EVERYBODY, serial)) for serial in range(CYCLE))]
+    rest = [Notice(at + 1, uri_of(EVERYBODY, serial)) for serial in range(CYCLE, MANY)]
+    assert sins([*told(*range(CYCLE)), *changed, *rest], events=events) == []
+    swapped = [rest[0], rest[2], rest[1], *rest[3:last]]
+    assert Sin.DISORDERED in sins([*told(*range(CYCLE)), *changed, *swapped], events=events)
+
+
 def test_an_event_before_the_subscription_or_right_before_its_end_need_not_be_told() -> None:
     events = [Event(EVERYBODY, 0, 1.0, 2.0), Event(EVERYBODY, 1, 10.0, 11.0)]
     assert sins([], events=events, closed=11.0 + SETTLE) == []

@@ -36,7 +36,7 @@ chaos-tasks: $(READY)  ## kill workers a hundred times under a thousand tasks, a
 chart: $(READY)  ## render the Helm chart with Helm 3 and 4, and hold every manifest to Kubernetes' own schemas
 	$(BIN)/pytest -q tests/chart
 
-bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, and what they ask of Redis
+bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, what they ask of Redis, and how fast tasks are
 	$(BIN)/python -m loadtest.bench
 
 $(READY): pyproject.toml constraints.txt

@@ -1,4 +1,4 @@
-"""Requests a second of a bare ASGI app and of our own calls, side by side in one run; `make bench` prints the table.
+"""Requests a second of a bare ASGI app and of our own calls, side by side in one run; `make bench` prints the tables.
 
 Each server has one core to itself, the loader and Redis share another. The workloads take turns for several rounds, and
 what is compared are the medians: machines are noisy, ratios within one run are less so.
@@ -20,6 +20,7 @@ from typing import Any, Final
 import msgspec
 import redis
 
+from loadtest import tasks
 from loadtest.loader import Load, request_bytes, run
 from mcpfleet.protocol.revisions import LATEST, LATEST_LEGACY
 from mcpfleet_service.embedded import embedded_redis
@@ -53,6 +54,8 @@ class Workload:
 
 def main() -> None:
     """Run everything and print the table."""
+    with embedded_redis() as url:
+        begun = tasks.table(url)
     with ExitStack() as held:
         url = held.enter_context(embedded_redis())
         store = held.enter_context(redis.Redis.from_url(url))
@@ -70,7 +73,7 @@ def main() -> None:
                 after = _spent(store)
                 workload.commands += after[0] - before[0]
                 workload.reads += after[1] - before[1]
-    print(_table(workloads))  # noqa: T201 - the command's result
+    print(_table(workloads), begun, sep="\n\n")  # noqa: T201 - the command's result
 
 
 def _table(workloads: Sequence[Workload]) -> str:

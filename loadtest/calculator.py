@@ -1,4 +1,6 @@
-"""The server under load: one tool that adds two integers."""
+"""The server under load: one tool that adds two integers, and one that is a task and does nothing."""
+
+import time
 
 from mcpfleet import Server
 
@@ -9,3 +11,9 @@ server = Server("calculator", version="1.0.0")
 async def add(a: int, b: int) -> int:
     """Add two integers."""
     return a + b
+
+
+@server.tool(task="required")
+async def begin() -> str:
+    """Tell when it began, in Unix seconds."""
+    return str(time.time())

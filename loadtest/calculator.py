@@ -1,5 +1,6 @@
 """The server under load: one tool that adds two integers, and one that is a task and does nothing."""
 
+import os
 import time
 
 from mcpfleet import Server
@@ -15,5 +16,5 @@ async def add(a: int, b: int) -> int:
 
 @server.tool(task="required")
 async def begin() -> str:
-    """Tell when it began, in Unix seconds."""
-    return str(time.time())
+    """Tell when it began, in Unix seconds, and in which process."""
+    return f"{time.time()} {os.getpid()}"

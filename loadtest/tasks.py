@@ -1,11 +1,12 @@
 """How soon a task begins, and how many empty ones workers finish in a second; a part of `make bench`.
 
 A task begins where its tool does. Latency is counted from its creation, one task at a time; throughput between the
-first and the last beginning of tasks that waited for the workers to start.
+first and the last beginning of tasks that were made while every worker was stopped, and then went on.
 """
 
 import json
 import os
+import signal
 import sys
 import time
 import urllib.request
@@ -21,7 +22,7 @@ from mcpfleet.protocol.tasks import EXTENSION
 
 PORT: Final = 18433
 ONE_BY_ONE: Final = 100
-AT_ONCE: Final = 500
+AT_ONCE: Final = 1000
 READY_SECONDS: Final = 30.0
 LOOK_EVERY: Final = 0.02
 
@@ -39,16 +40,35 @@ def table(redis_url: str) -> str:
     with _running(serve, {**environ, "MCPFLEET_TASK_QUEUES": "nothing"}):
         _await_server()
         for workers in (1, 2):
-            waiting = [_call() for _ in range(AT_ONCE)]
             with ExitStack() as held:
-                for _ in range(workers):
-                    held.enter_context(_running(["work"], environ))
-                begun = sorted(_begun(handle) for handle in waiting)
-                delays = [_begun(handle) - _created(handle) for handle in _one_by_one()]
+                running = [held.enter_context(_running(["work"], environ)) for _ in range(workers)]
+                _await_workers(workers)
+                delays = [_begun(handle)[0] - _created(handle) for handle in _one_by_one()]
+                begun = sorted(_begun(handle)[0] for handle in _made_meanwhile(running))
             parts = quantiles(delays, n=100)
             rate = (len(begun) - 1) / (begun[-1] - begun[0])
             lines.append(f"| {workers} | {parts[49] * 1000:.1f} | {parts[98] * 1000:.1f} | {rate:,.0f} |")
     return "\n".join(lines)
+
+
+def _await_workers(count: int) -> None:
+    """Return once so many processes have run a task."""
+    seen: set[int] = set()
+    deadline = time.monotonic() + READY_SECONDS
+    while len(seen) < count:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{len(seen)} of {count} workers run tasks")
+        seen.update(_begun(handle)[1] for handle in [_call() for _ in range(20)])
+
+
+def _made_meanwhile(workers: Sequence[Popen[bytes]]) -> Sequence[dict[str, Any]]:
+    """The handles of tasks that were made while the workers were stopped."""
+    for worker in workers:
+        worker.send_signal(signal.SIGSTOP)
+    handles = [_call() for _ in range(AT_ONCE)]
+    for worker in workers:
+        worker.send_signal(signal.SIGCONT)
+    return handles
 
 
 def _one_by_one() -> Iterator[dict[str, Any]]:
@@ -61,15 +81,16 @@ def _call() -> dict[str, Any]:
     return _request("tools/call", "begin", {"name": "begin", "arguments": {}})
 
 
-def _begun(handle: dict[str, Any]) -> float:
-    """When its tool began, in Unix seconds; waits until it has ended."""
+def _begun(handle: dict[str, Any]) -> tuple[float, int]:
+    """When its tool began, in Unix seconds, and in which process; waits until it has ended."""
     task_id = handle["taskId"]
     deadline = time.monotonic() + READY_SECONDS
     while (task := _request("tasks/get", task_id, {"taskId": task_id}))["status"] == "working":
         if time.monotonic() > deadline:
             raise TimeoutError(task_id)
         time.sleep(LOOK_EVERY)
-    return float(task["result"]["content"][0]["text"])
+    moment, process = task["result"]["content"][0]["text"].split()
+    return float(moment), int(process)
 
 
 def _created(handle: dict[str, Any]) -> float:
@@ -110,12 +131,13 @@ def _await_server() -> None:
 
 
 @contextmanager
-def _running(words: Sequence[str], environ: dict[str, str]) -> Iterator[None]:
+def _running(words: Sequence[str], environ: dict[str, str]) -> Iterator[Popen[bytes]]:
     """A command of ours, for the time of the block."""
     command = [sys.executable, "-m", "mcpfleet_service.cli", *words]
     process = Popen(command, env={**os.environ, **environ}, stdout=DEVNULL, stderr=DEVNULL)  # noqa: S603 - our own
     try:
-        yield
+        yield process
     finally:
+        process.send_signal(signal.SIGCONT)
         process.terminate()
         process.wait(READY_SECONDS)

@@ -10,7 +10,7 @@ from mcpfleet.backplane.dial import Reply
 from mcpfleet.backplane.keyring import Keyring
 from mcpfleet.backplane.node import Node
 from mcpfleet.backplane.redis import RedisBackplane
-from mcpfleet.backplane.serverinfo import ServerInfo
+from mcpfleet.backplane.serverinfo import ServerInfo, facts
 from mcpfleet.errors import BackplaneError, KeyRefused, SettingsError, Unavailable
 from mcpfleet_service.doctor.finding import Finding, fault, fine, warning
 from mcpfleet_service.settings import Settings
@@ -55,14 +55,14 @@ async def _of_server(node: Node) -> Sequence[Finding]:
     text = await node.link.submit(b"INFO")
     if not isinstance(text, bytes):
         return [warning("redis", "INFO is not answered, so nothing of it is known: allow the command")]
-    server, facts = ServerInfo.parse(text), _facts(text)
+    server, told_of = ServerInfo.parse(text), facts(text)
     return [
         fine("redis", f"{server} answers in {1000 * took:.1f} ms")
         if took < SLOW_SECONDS
         else warning("redis", f"{server} answers in {1000 * took:.0f} ms: each legacy request waits for it once"),
         _eviction(server),
-        _disk(server, facts),
-        *_replication(facts, await _config(node, b"min-replicas-to-write")),
+        _disk(server, told_of),
+        *_replication(told_of, await _config(node, b"min-replicas-to-write")),
         _clock(told, wall + took / 2),
     ]
 
@@ -72,20 +72,20 @@ def _eviction(server: ServerInfo) -> Finding:
     return fine("eviction", "maxmemory-policy noeviction") if voided is None else fault("eviction", voided)
 
 
-def _disk(server: ServerInfo, facts: Mapping[str, str]) -> Finding:
+def _disk(server: ServerInfo, told: Mapping[str, str]) -> Finding:
     if not server.aof:
         return warning(
             "disk",
             "appendonly no: a restart forgets sessions, calls and tasks; set appendonly yes, with appendfsync always "
             "where nothing acknowledged may be lost",
         )
-    if facts.get("aof_last_write_status", "ok") != "ok":
+    if told.get("aof_last_write_status", "ok") != "ok":
         return fault("disk", "the append-only file cannot be written: see the log of Redis")
     return fine("disk", "appendonly yes")
 
 
-def _replication(facts: Mapping[str, str], needed: str | None) -> Iterator[Finding]:
-    replicas = int(facts.get("connected_slaves", "0"))
+def _replication(told: Mapping[str, str], needed: str | None) -> Iterator[Finding]:
+    replicas = int(told.get("connected_slaves", "0"))
     if replicas and needed == "0":
         yield warning(
             "replicas",
@@ -182,7 +182,3 @@ async def _config(node: Node, name: bytes) -> str | None:
     except BackplaneError:
         pass
     return None
-
-
-def _facts(info: bytes) -> Mapping[str, str]:
-    return dict(line.split(":", 1) for line in info.decode(errors="replace").splitlines() if ":" in line)

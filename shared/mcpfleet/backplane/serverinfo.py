@@ -52,16 +52,16 @@ class ServerInfo:
     @classmethod
     def parse(cls, info: bytes) -> "ServerInfo":
         """Read the reply to INFO; what it does not say is empty, and a version that it does not say is 0.0."""
-        facts = dict(line.split(":", 1) for line in info.decode(errors="replace").splitlines() if ":" in line)
-        kind: Kind = "valkey" if "valkey_version" in facts else "redis"
+        told = facts(info)
+        kind: Kind = "valkey" if "valkey_version" in told else "redis"
         return cls(
             kind=kind,
-            version=_version(facts.get(f"{kind}_version", "")),
-            run_id=facts.get("run_id", ""),
-            role=facts.get("role", ""),
-            policy=facts.get("maxmemory_policy", ""),
-            aof=facts.get("aof_enabled") == "1",
-            cluster=facts.get("cluster_enabled") == "1",
+            version=_version(told.get(f"{kind}_version", "")),
+            run_id=told.get("run_id", ""),
+            role=told.get("role", ""),
+            policy=told.get("maxmemory_policy", ""),
+            aof=told.get("aof_enabled") == "1",
+            cluster=told.get("cluster_enabled") == "1",
         )
 
     def objection(self, durability: Durability, *, cluster: bool = False) -> str | None:
@@ -89,6 +89,11 @@ class ServerInfo:
 
     def __str__(self) -> str:
         return f"{self.kind.capitalize()} {'.'.join(map(str, self.version))}"
+
+
+def facts(info: bytes) -> Mapping[str, str]:
+    """All that the reply to INFO says, by name."""
+    return dict(line.split(":", 1) for line in info.decode(errors="replace").splitlines() if ":" in line)
 
 
 def _version(text: str) -> tuple[int, int]:

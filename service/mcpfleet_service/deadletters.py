@@ -3,19 +3,14 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from mcpfleet.errors import SettingsError
 from mcpfleet.server.tasks.letters import DeadLetter, DeadLetters
 from mcpfleet_service.settings import Settings
-from mcpfleet_service.store import redis_of
-from mcpfleet_service.target import find_server
+from mcpfleet_service.store import store_of_fleet
 
 
 async def listed(settings: Settings) -> Sequence[DeadLetter]:
     """Every dead letter that is kept, oldest first. Raises `Unavailable`."""
-    if settings.redis_url is None:
-        raise SettingsError("MCPFLEET_REDIS_URL is not set: a process without Redis keeps its tasks to itself")
-    name = "" if settings.namespace is not None else find_server(settings).name
-    async with redis_of(name, settings.redis_url, settings) as backplane:
+    async with store_of_fleet(settings, "tasks") as backplane:
         return await DeadLetters(backplane).all()
 
 

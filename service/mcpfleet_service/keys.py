@@ -4,10 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from mcpfleet.backplane.keyring import Keyring
-from mcpfleet.errors import SettingsError
 from mcpfleet_service.settings import Settings
-from mcpfleet_service.store import redis_of
-from mcpfleet_service.target import find_server
+from mcpfleet_service.store import store_of_fleet
 
 
 async def listed(settings: Settings) -> Sequence[tuple[str, bool]]:
@@ -24,8 +22,5 @@ async def rotate(settings: Settings) -> str:
 
 @asynccontextmanager
 async def _ring(settings: Settings) -> AsyncIterator[Keyring]:
-    if settings.redis_url is None:
-        raise SettingsError("MCPFLEET_REDIS_URL is not set: a process without Redis keeps its keys to itself")
-    name = "" if settings.namespace is not None else find_server(settings).name
-    async with redis_of(name, settings.redis_url, settings) as backplane:
+    async with store_of_fleet(settings, "keys") as backplane:
         yield Keyring(backplane, wrapping=settings.wrapping_key)

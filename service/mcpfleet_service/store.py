@@ -5,7 +5,9 @@ import re
 from contextlib import AbstractAsyncContextManager
 
 from mcpfleet.backplane.base import Backplane
+from mcpfleet.errors import SettingsError
 from mcpfleet_service.settings import Settings
+from mcpfleet_service.target import find_server
 
 
 def redis_of(server_name: str, url: str, settings: Settings) -> AbstractAsyncContextManager[Backplane]:
@@ -18,6 +20,17 @@ def redis_of(server_name: str, url: str, settings: Settings) -> AbstractAsyncCon
         durability=settings.durability or "none",
         command_timeout=settings.command,
     )
+
+
+def store_of_fleet(settings: Settings, kept: str) -> AbstractAsyncContextManager[Backplane]:
+    """The store of a running fleet, for whoever operates it; `SettingsError` where there is none to keep what is meant.
+
+    `kept` says what that is, for the error.
+    """
+    if settings.redis_url is None:
+        raise SettingsError(f"MCPFLEET_REDIS_URL is not set: a process without Redis keeps its {kept} to itself")
+    name = "" if settings.namespace is not None else find_server(settings).name
+    return redis_of(name, settings.redis_url, settings)
 
 
 def namespace_of(name: str) -> str:

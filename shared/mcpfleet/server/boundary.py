@@ -4,7 +4,6 @@ import asyncio
 from typing import Final
 
 from mcpfleet.errors import ProtocolError, ToolError
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR
 from mcpfleet.protocol.messages.content import TextContent
 from mcpfleet.protocol.messages.tools import CallToolResult
 from mcpfleet.server.cancellation import reason_of
@@ -40,7 +39,7 @@ def outcome_of(error: BaseException, message: Incoming, context: Context, failur
     correlation = failures.note(error, message)
     if message.method == CALL_TOOL:
         return _failed(f"The tool failed. Correlation id: {correlation}")
-    return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+    return Refusal.internal(correlation)
 
 
 def is_ours(error: BaseException) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from mcpfleet.errors import ProtocolError
 from mcpfleet.protocol.headers import Headers
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, Request
+from mcpfleet.protocol.jsonrpc import Request
 from mcpfleet.server.auth import Principal
 from mcpfleet.server.caller import Caller
 from mcpfleet.server.failures import Failures
@@ -54,7 +54,7 @@ class Choice:
             return Refusal(error.code, error.message, error.data)
         except Exception as error:  # noqa: BLE001  # the boundary of what users bring along: it is noted
             correlation = self._failures.note(error, Incoming.of(request, caller))
-            return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+            return Refusal.internal(correlation)
         return await serving.serve(request, caller, outlet)
 
     async def _chosen(self, caller: Caller) -> Server:

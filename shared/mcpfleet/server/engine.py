@@ -28,7 +28,7 @@ from mcpfleet.protocol.inbound import (
     PairStream,
     StatelessPost,
 )
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, RequestId, encode_failure
+from mcpfleet.protocol.jsonrpc import RequestId, encode_failure
 from mcpfleet.protocol.revisions import Revision
 from mcpfleet.server.around import Around
 from mcpfleet.server.auth import Principal
@@ -312,7 +312,7 @@ class Engine:
         correlation = self.failures.note(error, message, principal=principal)
         if isinstance(error, BackplaneError):
             return _refused(request_id, STORE_AWAY, 503)
-        return _refused(request_id, Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation}), 500)
+        return _refused(request_id, Refusal.internal(correlation), 500)
 
     def _beat(self) -> Beat:
         info, digest = self.server.info, self.server.registry.digest

@@ -38,6 +38,11 @@ class Refusal:
             return cls(error.code, error.message, error.data)
         return cls(INVALID_PARAMS if isinstance(error, ArgumentsRefused) else INTERNAL_ERROR, str(error))
 
+    @classmethod
+    def internal(cls, correlation_id: str) -> "Refusal":
+        """The error for what is no client's fault; the log has it under this id."""
+        return cls(INTERNAL_ERROR, "Internal error", {"correlationId": correlation_id})
+
 
 Outcome = Success | Refusal
 

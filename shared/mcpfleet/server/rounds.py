@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcpfleet.errors import ProtocolError, TooLarge
 from mcpfleet.protocol import jsontext
-from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Request
+from mcpfleet.protocol.jsonrpc import INVALID_PARAMS, Request
 from mcpfleet.protocol.questions import InputRequiredResult, written
 from mcpfleet.protocol.tasks import RESULT_TYPE
 from mcpfleet.server.caller import Caller
@@ -153,7 +153,7 @@ class Rounds:
     def _failed(self, request: Request, caller: Caller, why: str) -> Refusal:
         """The error for a handler that does what no handler may."""
         correlation = self.failures.note(RuntimeError(why), Incoming.of(request, caller))
-        return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+        return Refusal.internal(correlation)
 
 
 async def _detached(tasks: Tasks, work: Work, tool: Tool) -> Outcome:

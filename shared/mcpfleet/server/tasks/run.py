@@ -86,7 +86,7 @@ class Run:
             _check(dressed)
         except Exception as error:  # noqa: BLE001  # the boundary: whatever is in a result, its task has an end
             correlation = self.failures.note(error, Incoming.of(request, caller))
-            refusal = Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+            refusal = Refusal.internal(correlation)
             return lambda record: self._failed(record, refusal)
         return lambda record: record.completed(dressed, self.tasks.clock())
 
@@ -115,6 +115,6 @@ class _Shown:
 
         def failed(why: str) -> Refusal:
             correlation = self.failures.note(RuntimeError(why), Incoming.of(request, caller))
-            return Refusal(INTERNAL_ERROR, "Internal error", {"correlationId": correlation})
+            return Refusal.internal(correlation)
 
         return shown(await self.serving.serve(request, caller, outlet), caller, caller.input_responses, failed)

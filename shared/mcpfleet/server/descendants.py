@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 PROCESSES: Final = Path("/proc")
+DYING_SECONDS: Final = 1.0
+"""How long to wait for the end of what was killed: the system may be busy, and what hangs in it ends later."""
 
 
 def end(*, grace: float) -> None:
@@ -24,7 +26,9 @@ def end(*, grace: float) -> None:
     # Held before any of them ends: its own children are nobody's descendants then.
     held = [*_held(living())]
     _tell(held, signal.SIGTERM)
-    _tell(_left(held, grace), signal.SIGKILL)
+    left = _left(held, grace)
+    _tell(left, signal.SIGKILL)
+    _left(left, DYING_SECONDS)
     for process in held:
         os.close(process)
 

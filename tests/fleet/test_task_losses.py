@@ -192,8 +192,9 @@ async def test_what_a_failover_loses_is_unknown_and_a_claim_that_it_loses_is_mad
     """The only way in which a tool that may not run twice is begun twice by the fleet; see `MCPFLEET_DURABILITY`."""
     fleet = launch_fleet(1, redis_url=sentinels.url, server=SERVER, TASK_CONCURRENCY="1", LEASE_SECONDS="2")
     async with taking(fleet) as client:
-        first, claimed = await begun(client, "endless", "first"), await begun(client, "once", "claimed", 20.0)
+        first = await begun(client, "endless", "first")
         await has_begun(file, "first")
+        claimed = await begun(client, "once", "claimed", 20.0)
         sentinels.await_replicated()
         sentinels.part()
         lost = await begun(client, "compute", "lost")

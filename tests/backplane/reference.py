@@ -155,7 +155,7 @@ class Reference:
         if found is None:
             raise LogGone(log)
         known = [entry.position for entry in found.chain[-1:]]
-        known += found.unconditional[-REMEMBERED:] if expect is ANYTHING else []
+        known += found.unconditional if expect is ANYTHING else []
         for position in known:
             if position.mark == mark:
                 return position
@@ -166,7 +166,8 @@ class Reference:
         found.chain.append(Entry(position, data))
         found.kept = min(found.kept + 1, keep)
         if expect is ANYTHING:
-            found.unconditional.append(position)
+            oldest = position.offset - max(keep, REMEMBERED)
+            found.unconditional = [each for each in (*found.unconditional, position) if each.offset > oldest]
         found.left = ttl
         self.rings[log] += 1
         return position

@@ -251,6 +251,30 @@ async def test_where_many_write_the_same_append_after_others_is_the_same_entry(p
     assert (await pair.here.append(LOG, b"x", ttl=60, keep=1, mark=mark)).offset == end.offset + 2
 
 
+async def test_where_many_write_an_append_is_known_again_for_as_long_as_its_entry_is_kept(pair: Pair) -> None:
+    keep = 10 * REMEMBERED
+    mark = mint()
+    start = await pair.here.open(LOG, ttl=60)
+    first = await pair.here.append(LOG, b"x", ttl=60, keep=keep, mark=mark)
+    for number in range(keep - 1):
+        await pair.there.append(LOG, b"%d" % number, ttl=60, keep=keep)
+    assert await pair.here.append(LOG, b"x", ttl=60, keep=keep, mark=mark) == first
+    assert (await pair.here.open(LOG, ttl=60)).offset == start.offset + keep
+    end = await pair.there.append(LOG, b"for which it is trimmed", ttl=60, keep=keep)
+    assert (await pair.here.append(LOG, b"x", ttl=60, keep=keep, mark=mark)).offset == end.offset + 1
+
+
+async def test_a_log_that_was_removed_knows_no_append_of_its_last_life(pair: Pair) -> None:
+    mark = mint()
+    await pair.here.open(LOG, ttl=60)
+    await pair.here.append(LOG, b"x", ttl=60, keep=9, mark=mark)
+    await pair.here.append(LOG, b"y", ttl=60, keep=9)
+    await pair.there.delete(LOG)
+    start = await pair.there.open(LOG, ttl=60)
+    assert await pair.here.append(LOG, b"x", ttl=60, keep=9, mark=mark) == Position(1, mark)
+    assert data(await pair.there.read(LOG, after=start)) == [b"x"]
+
+
 async def test_appends_that_expect_a_position_make_the_store_forget_none_of_those_that_expect_nothing(
     pair: Pair,
 ) -> None:

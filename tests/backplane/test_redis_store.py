@@ -41,7 +41,8 @@ async def test_every_key_has_the_namespace_the_layout_and_the_scope_as_hash_tag(
     await backplane.admit("s/p", "m", ttl=60, cap=1)
     await backplane.commit(Plan("s/q", "m", 0, 60), expect={})
     names = await RedisControl(backplane).names()
-    assert names == [f"{namespace}:1:{{s}}:{rest}" for rest in ("a/b", "l#entries", "l#meta", "p#pool", "q#agenda")]
+    rests = ("a/b", "l#entries", "l#marks", "l#meta", "p#pool", "q#agenda")
+    assert names == [f"{namespace}:1:{{s}}:{rest}" for rest in rests]
 
 
 async def test_two_namespaces_see_nothing_of_each_other(
@@ -316,7 +317,11 @@ async def test_lives_of_round_numbers_are_kept_by_servers_that_write_exponents(
         seconds, _ = client.time()
     assert {key.name.rpartition(b":")[2]: key.ends / 1000 - seconds for key in keys} == pytest.approx(
         dict.fromkeys(
-            (b"a", b"b", b"old#meta", b"read#meta", b"l#entries", b"l#meta", b"p#pool", b"c", b"q#agenda"), long
+            (
+                *(b"a", b"b", b"old#meta", b"read#meta"),
+                *(b"l#entries", b"l#meta", b"l#marks", b"p#pool", b"c", b"q#agenda"),
+            ),
+            long,
         ),
         abs=60,
     )

@@ -35,7 +35,7 @@ MAX_ENTRY_BYTES: Final = 32 * 1024 * 1024
 MAX_WRITES: Final = 32
 """How many writes, and as many expectations and rings, one `commit` may carry."""
 REMEMBERED: Final = 64
-"""So many of the last appends of a log that expected ANYTHING are known again by their marks."""
+"""An append that expected ANYTHING is known again by its mark at least until so many such ones were made after it."""
 READ_BYTES: Final = 1024 * 1024
 """A `read` ends with the entry that reaches this many bytes. Fewer bytes and fewer entries than `limit` mean that the
 end of the log was reached, so a follower needs no second read to know it."""
@@ -304,8 +304,8 @@ class Backplane(Protocol):
 
         `expect` is ANYTHING, EMPTY (no entry was ever appended) or the exact end; else `LogMoved`, and nothing
         changed. An absent log raises `LogGone`; this verb never creates one. The mark that is at the end already,
-        or, with ANYTHING, that of one of the last `REMEMBERED` such appends, means that this very append
-        happened: its position is returned and nothing is added.
+        or, with ANYTHING, that of such an append whose entry is still kept, or that is one of the last `REMEMBERED`,
+        means that this very append happened: its position is returned and nothing is added.
         """
         ...
 

@@ -1,6 +1,6 @@
 """Where things are in Redis: every key and channel begins with the namespace and the number of the layout.
 
-`namespace:1:{scope}:rest` is a cell. A log has two keys and a channel, a pool one key, told apart by a suffix that no
+`namespace:1:{scope}:rest` is a cell. A log has three keys and a channel, a pool one key, told apart by a suffix that no
 name can contain. The braces make the scope a hash tag, so that a Cluster keeps together what one script must see.
 """
 
@@ -19,6 +19,8 @@ class LogKeys(NamedTuple):
     """A stream: each entry at the id `offset-0`, with its data, its mark and the mark before it."""
     meta: bytes
     """A hash that says where the log ends: the offset, the mark, and the size of the largest entry ever."""
+    marks: bytes
+    """A sorted set of the marks of appends that expected nothing, by offset."""
     bell: bytes
     """A sharded channel."""
 
@@ -37,7 +39,7 @@ class Layout:
     def log(self, log: str) -> LogKeys:
         """Where a log is."""
         cell = self.cell(log)
-        return LogKeys(cell + b"#entries", cell + b"#meta", cell + b"#bell")
+        return LogKeys(cell + b"#entries", cell + b"#meta", cell + b"#marks", cell + b"#bell")
 
     def pool(self, pool: str) -> bytes:
         """The sorted set of a pool's members by the moment their places end, in Unix milliseconds."""

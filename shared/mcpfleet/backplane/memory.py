@@ -8,7 +8,6 @@ is swept by later writes, so the store holds at most about twice what is alive; 
 import asyncio
 import copy
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -60,14 +59,18 @@ class _Log:
     end: Position
     deadline: float
     entries: dict[int, Entry] = field(default_factory=dict)
-    recent: deque[Position] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    """Where the last appends are that expected ANYTHING."""
+    marks: dict[str, Position] = field(default_factory=dict)
+    """Where the appends are that expected ANYTHING, in order."""
 
-    def add(self, data: bytes, mark: str, keep: int) -> None:
+    def add(self, data: bytes, mark: str, keep: int, *, remember: bool) -> None:
         self.end = Position(self.end.offset + 1, mark)
         self.entries[self.end.offset] = Entry(self.end, data)
         while len(self.entries) > keep:
             self.start = self.entries.pop(self.start.offset + 1).position
+        if remember:
+            self.marks[mark] = self.end
+            while self.marks[first := next(iter(self.marks))].offset <= self.end.offset - max(keep, REMEMBERED):
+                del self.marks[first]
 
     def after(self, after: Position, limit: int) -> list[Entry]:
         here = self.start if after.offset == self.start.offset else None
@@ -327,15 +330,11 @@ class MemoryBackplane:
             raise LogGone(log)
         if found.end.offset and found.end.mark == mark:
             return found.end
-        if expect is ANYTHING:
-            for before in found.recent:
-                if before.mark == mark:
-                    return before
+        if expect is ANYTHING and mark in found.marks:
+            return found.marks[mark]
         if (expect is EMPTY and found.end.offset) or (isinstance(expect, Position) and expect != found.end):
             raise LogMoved(str(found.end))
-        found.add(data, mark, keep)
-        if expect is ANYTHING:
-            found.recent.append(found.end)
+        found.add(data, mark, keep, remember=expect is ANYTHING)
         found.deadline = self.store.deadline(ttl_ms)
         self.store.bells.ring(log)
         return found.end

@@ -146,11 +146,11 @@ class RedisBackplane:
 
     async def delete(self, key: str, *, expect: CellExpectation = ANYTHING) -> bool:
         """See `Backplane.delete`."""
-        cell, (entries, meta, bell) = self.layout.cell(key), self.layout.log(key)
+        cell, (*parts, bell) = self.layout.cell(key), self.layout.log(key)
         if expect is ABSENT:
             return False
         holding = () if expect is ANYTHING else (expect,)
-        return await self._run(self._scripts.delete, (cell, entries, meta), bell, *holding) != 0
+        return await self._run(self._scripts.delete, (cell, *parts), bell, *holding) != 0
 
     async def admit(self, pool: str, member: str, *, ttl: float, cap: int) -> float:
         """See `Backplane.admit`."""
@@ -166,9 +166,9 @@ class RedisBackplane:
 
     async def open(self, log: str, *, ttl: float, create: bool = True) -> Position:
         """See `Backplane.open`."""
-        (entries, meta, _), life = self.layout.log(log), milliseconds(ttl)
+        (entries, meta, marks, _), life = self.layout.log(log), milliseconds(ttl)
         if create:
-            reply = await self._run(self._scripts.open, (entries, meta), life, mint().encode())
+            reply = await self._run(self._scripts.open, (entries, meta, marks), life, mint().encode())
         else:
             reply = await self._run(self._scripts.reopen, (entries, meta), life)
         match reply:
@@ -189,11 +189,11 @@ class RedisBackplane:
         mark: str | None = None,
     ) -> Position:
         """See `Backplane.append`."""
-        (entries, meta, bell), life = self.layout.log(log), milliseconds(ttl)
+        (*parts, bell), life = self.layout.log(log), milliseconds(ttl)
         own = (checked_mark(mark) if mark is not None else mint()).encode()
         expected = b"*" if expect is ANYTHING else b"empty" if expect is EMPTY else str(expect).encode()
         reply = await self._run(
-            self._scripts.append, (entries, meta), sized(data), at_least_one(keep), life, bell, own, expected
+            self._scripts.append, (*parts,), sized(data), at_least_one(keep), life, bell, own, expected
         )
         match reply:
             case [b"ok" | b"again", int(offset), bytes(end)]:
@@ -206,7 +206,7 @@ class RedisBackplane:
 
     async def read(self, log: str, *, after: Position, limit: int = 100, ttl: float | None = None) -> Sequence[Entry]:
         """See `Backplane.read`."""
-        (entries, meta, _), life = self.layout.log(log), b"" if ttl is None else milliseconds(ttl)
+        (entries, meta, *_), life = self.layout.log(log), b"" if ttl is None else milliseconds(ttl)
         reply = await self._run(
             self._scripts.read, (entries, meta), after.offset, at_least_one(limit), READ_BYTES, life
         )

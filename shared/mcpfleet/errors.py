@@ -11,7 +11,16 @@
     │   ├── NameRefused               a key or log name that no backend may take
     │   ├── TooLarge                  an entry or value above the bound
     │   └── UnknownFormat             a stored value of another format version
-    ├── Cancelled                     the client has cancelled the request that is being served
+    ├── Cancelled                     a request was cancelled: for its handler by the client, for its caller by a token
+    ├── ClientError                   what a client asked of a server did not come about
+    │   ├── Disconnected              the connection ended before the answer: it may have run
+    │   │   └── Unreachable           the server cannot be reached: it has not run
+    │   ├── HttpRefused               the server answered with an HTTP status, and no message: `status`
+    │   ├── InputNeeded               the server wants answers that nobody here gives
+    │   ├── NegotiationFailed         no version of the protocol is spoken by both
+    │   ├── RemoteError               the server answered with a JSON-RPC error: `code`, `message`, `data`
+    │   ├── ReplyRefused              the server answered what the protocol does not allow
+    │   └── RequestTimedOut           no answer came in time
     ├── EventTooLarge                 a server-sent event above its reader's bound (protocol.sse)
     ├── LifespanFailed                what a server needs cannot be set up, so it does not start
     ├── LineTooLong                   a line above its reader's bound (protocol.lines)
@@ -87,11 +96,61 @@ class UnknownFormat(BackplaneError):
 
 
 class Cancelled(McpFleetError):
-    """The client has cancelled the request; raised by `Context.raise_if_cancelled`. `reason` is the client's."""
+    """The request was cancelled; raised by `Context.raise_if_cancelled`, and by a client whose `CancelToken` was used.
+
+    `reason` is that of whoever cancelled it.
+    """
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "the request was cancelled")
         self.reason = reason
+
+
+class ClientError(McpFleetError):
+    """What a client asked of a server did not come about."""
+
+
+class Disconnected(ClientError):
+    """The connection ended before the answer came: whether the request has run is not known."""
+
+
+class Unreachable(Disconnected):
+    """The server cannot be reached: nothing was sent, and nothing has run."""
+
+
+class HttpRefused(ClientError):
+    """The server, or something before it, answered with an HTTP status and no message; `text` is not to be trusted."""
+
+    def __init__(self, status: int, text: str = "") -> None:
+        super().__init__(f"HTTP status {status}")
+        self.status = status
+        self.text = text
+
+
+class InputNeeded(ClientError):
+    """The server wants answers before it goes on, and nobody here gives them, or it wants them again and again."""
+
+
+class NegotiationFailed(ClientError):
+    """No version of the protocol is spoken by both sides."""
+
+
+class RemoteError(ClientError):
+    """The server answered with a JSON-RPC error; its words are its own."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class ReplyRefused(ClientError):
+    """The server answered what the protocol, or the schema of its own tool, does not allow."""
+
+
+class RequestTimedOut(ClientError, TimeoutError):
+    """No answer came in time; the server was told that nobody waits any more."""
 
 
 class LifespanFailed(McpFleetError):

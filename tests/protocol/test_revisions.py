@@ -17,6 +17,7 @@ KNOWN_SINCE = [
     ("tool_annotations", [SECOND, THIRD, FOURTH, MODERN]),
     ("progress_message", [SECOND, THIRD, FOURTH, MODERN]),
     ("completions", [SECOND, THIRD, FOURTH, MODERN]),
+    ("version_header", [THIRD, FOURTH, MODERN]),
     ("resource_links", [THIRD, FOURTH, MODERN]),
     ("structured_output", [THIRD, FOURTH, MODERN]),
     ("titles", [THIRD, FOURTH, MODERN]),

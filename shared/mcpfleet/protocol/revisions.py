@@ -25,6 +25,8 @@ class Revision:
 
     batches: bool = False
     """A body may be an array of messages."""
+    version_header: bool = False
+    """Every message over HTTP after the handshake names the revision in a header."""
     priming_event: bool = False
     """A response stream begins with an event of an id and empty data; older clients would parse the empty data."""
     server_requests: bool = True
@@ -82,6 +84,7 @@ _2025_06_18 = replace(
     _2025_03_26,
     date="2025-06-18",
     batches=False,
+    version_header=True,
     resource_links=True,
     last_modified=True,
     content_meta=True,

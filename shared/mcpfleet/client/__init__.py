@@ -1,0 +1,1 @@
+"""The client: both eras of the protocol behind one face."""

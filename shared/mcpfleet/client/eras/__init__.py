@@ -1,0 +1,1 @@
+"""The two eras of the protocol, as a client speaks them."""

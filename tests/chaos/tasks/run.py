@@ -55,6 +55,8 @@ class Plan:
     """`at`: so many seconds after the crowd has come, at the earliest."""
     times: Times = field(default_factory=lambda: TIMES)
     plant: str = ""
+    under_way: int = 0
+    """So many runs have begun before the first fault."""
 
     @classmethod
     def of(cls, seed: int, count: int, *, kills: int, stops: int, freezes: int, restarts: int) -> "Plan":
@@ -89,12 +91,12 @@ async def run(plan: Plan, directory: Path, redis: RedisServer) -> Ran:
         url = urlsplit(await supervisor.start())
         stage = Stage(str(url.hostname), int(url.port or 0), plan.seed, ledger, plan.times)
         async with asyncio.TaskGroup() as tasks:
-            keeping = [tasks.create_task(supervisor.run()), tasks.create_task(workers.run())]
-            await play(plan, stage, workers, Breaker(ledger, supervisor, redis))
+            serving, working = tasks.create_task(supervisor.run()), tasks.create_task(workers.run())
+            await play(plan, stage, workers, Breaker(ledger, supervisor, redis), directory / deeds.FILE)
+            working.cancel()
+            await workers.stop()  # first: what a run does that believes its task is its own must show
             await looked_again(stage)
-            for each in keeping:
-                each.cancel()
-        await workers.stop()
+            serving.cancel()
         await supervisor.stop()
         await supervisor.by_hand(redis.stop)
     finally:
@@ -105,7 +107,7 @@ async def run(plan: Plan, directory: Path, redis: RedisServer) -> Ran:
     return Ran(ledger, workers.started)
 
 
-async def play(plan: Plan, stage: Stage, workers: Workers, breaker: Breaker) -> None:
+async def play(plan: Plan, stage: Stage, workers: Workers, breaker: Breaker, file: Path) -> None:
     """Let clients come, and things break among them, and wait until all that has begun has ended."""
     customers = (Customer(stage, wish) for wish in plan.wishes)
     await workers.all_work()
@@ -113,6 +115,8 @@ async def play(plan: Plan, stage: Stage, workers: Workers, breaker: Breaker) -> 
         for fault in plan.faults:
             for customer in islice(customers, plan.crowd):
                 tasks.create_task(customer.run())
+            while runs_begun(file) < plan.under_way:  # noqa: ASYNC110 - a file rings no bell
+                await asyncio.sleep(0.05)
             await asyncio.sleep(fault.at)
             match fault.kind:
                 case Kind.KILL:
@@ -123,6 +127,11 @@ async def play(plan: Plan, stage: Stage, workers: Workers, breaker: Breaker) -> 
                     tasks.create_task(workers.freeze(fault.slot, fault.lasting))
                 case _:
                     await breaker.run([replace(fault, at=0.0)])
+
+
+def runs_begun(file: Path) -> int:
+    """How many runs have begun so far."""
+    return sum(deed.what == deeds.BEGUN for deed in deeds.read(file))
 
 
 def environment(plan: Plan, directory: Path, redis_url: str) -> Mapping[str, str]:

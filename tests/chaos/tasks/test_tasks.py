@@ -20,14 +20,15 @@ from tests.redis_server import RedisServer
 
 SHORT: Final = Plan.of(seed=1, count=60, kills=8, stops=1, freezes=1, restarts=1)
 LONG: Final = [
-    replace(wish, seconds=2.0) for wish in wishes(1, 60) if wish.kind.tool in ("climb", "once") and not wish.follows
+    replace(wish, seconds=4.0) for wish in wishes(1, 60) if wish.kind.tool in ("climb", "once") and not wish.follows
 ]
 BROKEN: Final = Plan(
     seed=1,
     wishes=LONG,
     crowd=len(LONG),
-    faults=[Fault(1.0, Kind.FREEZE, 0, LEASE_SECONDS + 4), Fault(0.1, Kind.KILL, 1, 0)],
+    faults=[Fault(0.1, Kind.FREEZE, 0, LEASE_SECONDS + 4), Fault(0.1, Kind.KILL, 1, 0)],
     times=Times(deadline=60.0),
+    under_way=len(LONG),
 )
 """What breaks runs of every sort in their midst."""
 SHOWN_AS: Final = {

@@ -163,6 +163,10 @@ class Machine(RuleBasedStateMachine):
     def take(self, view: int, hold: float, limit: int) -> None:
         self.agree(view, "take", AGENDA, hold=hold or 100.0, limit=limit)
 
+    @rule(view=VIEWS, name=st.sampled_from([AGENDA, POOL]))
+    def count(self, view: int, name: str) -> None:
+        self.agree(view, "count", name)
+
     @rule(target=positions, view=VIEWS, ttl=LIVES, create=st.sampled_from([True, True, False]))
     def open(self, view: int, ttl: float, create: bool) -> Any:
         return self.learn(self.agree(view, "open", LOG, ttl=ttl, create=create))

@@ -16,6 +16,7 @@ from mcpfleet.backplane.base import (
     REMEMBERED,
     CellExpectation,
     CommitExpectation,
+    Counted,
     Entry,
     LogExpectation,
     Plan,
@@ -207,6 +208,10 @@ class Reference:
         others = [due[member] for member in due if member not in taken]
         due.update(dict.fromkeys(taken, hold))
         return Taken(tuple(taken), max(0.0, min(others)) if others else None)
+
+    def count(self, name: str) -> Counted:
+        due = {} if (found := self._state.agendas.get(name)) is None else found.due
+        return Counted(len(self._state.pools.get(name, {})), sum(at <= 0 for at in due.values()))
 
     def _unplan(self, name: str, member: str) -> None:
         """An agenda without members is none: its life begins anew with the next."""

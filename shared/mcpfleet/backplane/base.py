@@ -210,6 +210,14 @@ class Taken:
     wait: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many members of the pool of a name hold a place, and how many of its agenda are due."""
+
+    held: int
+    due: int
+
+
 def checked_commit(writes: Sequence[Write], expect: CommitExpectation, ring: Sequence[str]) -> None:
     """Raise unless a store can make these writes in one step.
 
@@ -256,7 +264,7 @@ class Bell(Protocol):
 
 
 class Backplane(Protocol):
-    """Ten verbs and `settle`: all that processes share.
+    """Eleven verbs and `settle`: all that processes share.
 
     Every verb but `settle` ends within the backend's command deadline (0.8 s by default) or raises `Unavailable` or
     `InDoubt`; `settle` has a deadline of its own.
@@ -331,6 +339,10 @@ class Backplane(Protocol):
         So of many who take, one gets each member, and another one only after that time, unless it was planned anew or
         taken off the agenda. A reply that is lost costs that time, never a member.
         """
+        ...
+
+    async def count(self, name: str) -> Counted:
+        """How many members the pool and the agenda of a name have now, for those who watch: it decides nothing."""
         ...
 
     def watch(self, log: str, *, poll: float = 5.0) -> AbstractAsyncContextManager[Bell]:

@@ -10,6 +10,7 @@ from mcpfleet.backplane.base import (
     Bell,
     CellExpectation,
     CommitExpectation,
+    Counted,
     Entry,
     LogExpectation,
     Position,
@@ -21,7 +22,9 @@ from mcpfleet.backplane.base import (
 
 _Result = TypeVar("_Result")
 
-Verb: TypeAlias = Literal["get", "put", "delete", "admit", "open", "append", "read", "commit", "take", "settle"]
+Verb: TypeAlias = Literal[
+    "get", "put", "delete", "admit", "open", "append", "read", "commit", "take", "count", "settle"
+]
 
 
 class Interceptor(Protocol):
@@ -91,6 +94,10 @@ class Intercepted:
     async def take(self, agenda: str, *, hold: float, limit: int = 1) -> Taken:
         """See `Backplane.take`."""
         return await self._through.verb("take", agenda, lambda: self._inner.take(agenda, hold=hold, limit=limit))
+
+    async def count(self, name: str) -> Counted:
+        """See `Backplane.count`."""
+        return await self._through.verb("count", name, lambda: self._inner.count(name))
 
     @asynccontextmanager
     async def watch(self, log: str, *, poll: float = 5.0) -> AsyncIterator[Bell]:

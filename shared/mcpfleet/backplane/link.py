@@ -13,7 +13,7 @@ once and from then on refuses at once, until a new connection has been answered.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, NoReturn
@@ -46,23 +46,43 @@ class _Command:
     packed: bytes
     deadline: float
     reply: asyncio.Future[Reply]
+    failures: Counter[str]
     preface: tuple["_Command", ...] = ()
     """What goes before it in the same write."""
 
     def fail(self, error: BackplaneError) -> None:
         if not self.reply.done():
+            self.failures[kind_of(error)] += 1
             self.reply.set_exception(error)
+
+
+def kind_of(error: BackplaneError) -> str:
+    """What kind of failure it is, as it is counted."""
+    match error:
+        case InDoubt():
+            return "in_doubt"
+        case Unavailable():
+            return "unavailable"
+    return "refused"
 
 
 class Link:
     """An auto-pipelined connection; a `reconnect.Session`.
 
     `greet` is called with each new connection before the first command. `timeout` is the deadline of every command in
-    seconds, `limit` how many may be under way at once.
+    seconds, `limit` how many may be under way at once. `failures` counts the commands that come to nothing, by kind.
     """
 
-    def __init__(self, greet: Callable[[Connection], Awaitable[None]], *, timeout: float, limit: int) -> None:
+    def __init__(
+        self,
+        greet: Callable[[Connection], Awaitable[None]],
+        *,
+        timeout: float,
+        limit: int,
+        failures: Counter[str] | None = None,
+    ) -> None:
         self._greet = greet
+        self._failures: Counter[str] = failures if failures is not None else Counter()
         self._timeout = timeout
         self._limit = limit
         self._loop = asyncio.get_running_loop()
@@ -99,11 +119,15 @@ class Link:
         makes the node of a Cluster serve a slot that is still on its way to it.
         """
         if self._away is not None:
+            self._failures["unavailable"] += 1
             raise Unavailable(self._away)
         if len(self._unsent) + len(self._unanswered) >= self._limit:
+            self._failures["unavailable"] += 1
             raise Unavailable(f"{self._limit} commands are under way already")
         deadline, reply = self._loop.time() + self._timeout, self._loop.create_future()
-        command = _Command(packed(*arguments), deadline, reply, (self._asking(deadline),) if asking else ())
+        command = _Command(
+            packed(*arguments), deadline, reply, self._failures, (self._asking(deadline),) if asking else ()
+        )
         self._unsent.append(command)
         self._work.set()
         if self._timer is None:
@@ -180,7 +204,7 @@ class Link:
         """The preface of a command that is asking; nobody waits for its reply."""
         nobody: asyncio.Future[Reply] = self._loop.create_future()
         nobody.cancel()
-        return _Command(_ASKING, deadline, nobody)
+        return _Command(_ASKING, deadline, nobody, self._failures)
 
     def _set_timer(self, deadline: float) -> None:
         self._timer = self._loop.call_at(deadline, self._expire, deadline)

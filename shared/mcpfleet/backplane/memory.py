@@ -21,6 +21,7 @@ from mcpfleet.backplane.base import (
     Bell,
     CellExpectation,
     CommitExpectation,
+    Counted,
     Entry,
     LogExpectation,
     Plan,
@@ -376,6 +377,13 @@ class MemoryBackplane:
         others = [at for member, at in members.items() if member not in taken]
         members.update(dict.fromkeys(taken, self.store.deadline(hold_ms)))
         return Taken(taken, max(0.0, min(others) - now) if others else None)
+
+    async def count(self, name: str) -> Counted:
+        """See `Backplane.count`."""
+        checked(name)
+        await asyncio.sleep(0)
+        held, agenda, now = self.store.pool(name).members, self.store.agenda(name), self.store.clock()
+        return Counted(len(held), sum(at <= now for at in agenda.values()))
 
     @asynccontextmanager
     async def watch(self, log: str, *, poll: float = 5.0) -> AsyncIterator[Bell]:

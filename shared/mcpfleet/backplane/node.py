@@ -1,7 +1,8 @@
 """One server, and the connections of this process to it: one for commands, one for bells."""
 
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from mcpfleet.backplane.backoff import Backoff
@@ -21,6 +22,8 @@ class Terms:
     settle: float
     commands: int
     backoff: Callable[[], Backoff]
+    failures: Counter[str] = field(default_factory=Counter)
+    """How many commands came to nothing, by kind, to all servers together."""
 
 
 class Node:
@@ -28,7 +31,7 @@ class Node:
 
     def __init__(self, dialer: Dialer, name: str, greeting: Greeting, switchboard: Switchboard, terms: Terms) -> None:
         self.greeting = greeting
-        self.link = Link(greeting, timeout=terms.command, limit=terms.commands)
+        self.link = Link(greeting, timeout=terms.command, limit=terms.commands, failures=terms.failures)
         self.switchboard = switchboard
         self._terms = terms
         self._dials = {

@@ -79,9 +79,10 @@ class Pulse:
         period: float = PERIOD_SECONDS,
         on_come: Callable[[], None] = lambda: None,
         on_gone: Callable[[str], Awaitable[None]] = _unheeded,
+        on_heard: Callable[[float], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`beat` says what to tell the fleet.
+        """`beat` says what to tell the fleet; `on_heard` is told how many seconds a beat took to be heard here.
 
         `on_come` is called when a registry is served that was not; `on_gone` when the last process that served one has
         gone, by that process itself and by all who notice, as a rule with the same mark, and again in the next round if
@@ -94,9 +95,12 @@ class Pulse:
         self._period = period
         self._on_come = on_come
         self._on_gone = on_gone
+        self._on_heard = on_heard
         self._clock = clock
         self._members: dict[str, _Heard] = {}
         self._said_at: float | None = None
+        self._saying_at: float | None = None
+        """When the last beat was sent, as long as it is not heard."""
         self._heard_at = -math.inf
         self._unheard = 0
         self._leaving = False
@@ -139,6 +143,9 @@ class Pulse:
             while True:
                 await bell.rung()
                 self._heard_at = self._clock()
+                if self._saying_at is not None:
+                    self._on_heard(self._heard_at - self._saying_at)
+                    self._saying_at = None
 
     async def round(self) -> None:
         """Judge by the last beat whether this process is deaf, beat again, and read what the others said."""
@@ -165,6 +172,7 @@ class Pulse:
         data = pack(msgspec.structs.replace(self._beat(), leaving=self._leaving))
         if self._at is None:
             self._at = await self._open()
+        self._saying_at = self._clock()
         try:
             await self._backplane.append(FLEET, data, ttl=_TTL, keep=_KEEP)
         except LogGone:

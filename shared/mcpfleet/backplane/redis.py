@@ -1,11 +1,11 @@
-"""The backplane on Redis: the ten verbs as commands and scripts, and the tasks that keep its connections.
+"""The backplane on Redis: the eleven verbs as commands and scripts, and the tasks that keep its connections.
 
 A process has, to each server that holds a part of the namespace, one connection for commands and one for bells. None of
 this module's verbs ever sends a write twice; `link` says what becomes of a command when a connection is lost.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import NoReturn, Self
@@ -20,6 +20,7 @@ from mcpfleet.backplane.base import (
     Bell,
     CellExpectation,
     CommitExpectation,
+    Counted,
     Entry,
     LogExpectation,
     Plan,
@@ -56,8 +57,12 @@ from mcpfleet.errors import BackplaneError, LogGap, LogGone, LogMoved, NameRefus
 class RedisBackplane:
     """One process's view of a namespace in Redis; `RedisBackplane.at` makes it."""
 
-    def __init__(self, servers: Servers, layout: Layout, scripts: Scripts) -> None:
+    def __init__(
+        self, servers: Servers, layout: Layout, scripts: Scripts, failures: Mapping[str, int] | None = None
+    ) -> None:
         self.servers = servers
+        self.failures: Mapping[str, int] = failures if failures is not None else {}
+        """How many commands came to nothing, by kind: `unavailable`, `in_doubt` or `refused`."""
         self.layout = layout
         self._scripts = scripts
         self._tasks: Sequence[asyncio.Task[NoReturn]] = ()
@@ -101,7 +106,7 @@ class RedisBackplane:
             raise SettingsError(f"durability {durability} cannot be kept on a Cluster")
         else:
             servers = Cluster(url, namespace, layout, scripts, terms)
-        backplane = cls(servers, layout, scripts)
+        backplane = cls(servers, layout, scripts, terms.failures)
         try:
             async with background(*servers.endless()) as backplane._tasks:
                 await servers.tried()
@@ -237,6 +242,14 @@ class RedisBackplane:
             case [list(members), int(wait)]:
                 taken = tuple(member.decode() for member in members if isinstance(member, bytes))
                 return Taken(taken, None if wait < 0 else wait / 1000)
+            case reply:
+                raise _unexpected(reply)
+
+    async def count(self, name: str) -> Counted:
+        """See `Backplane.count`."""
+        match await self._run(self._scripts.count, (self.layout.pool(name), self.layout.agenda(name))):
+            case [int(held), int(due)]:
+                return Counted(held, due)
             case reply:
                 raise _unexpected(reply)
 

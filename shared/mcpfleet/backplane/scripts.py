@@ -49,6 +49,7 @@ class Scripts:
     reopen: Script
     swap: Script
     take: Script
+    count: Script
 
     @classmethod
     def load(cls) -> "Scripts":

@@ -2,8 +2,9 @@
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import NoReturn
 
@@ -35,10 +36,11 @@ from mcpfleet.server.auth import Principal
 from mcpfleet.server.call import Means
 from mcpfleet.server.calls import Calls
 from mcpfleet.server.cancellation import Cancellations
+from mcpfleet.server.census import Census, Censuses
 from mcpfleet.server.choice import Choice, Choose, Serving
 from mcpfleet.server.dispatch import Dispatcher
 from mcpfleet.server.eras.legacy import Legacy
-from mcpfleet.server.eras.listening import Listening
+from mcpfleet.server.eras.listening import LISTEN, Listening
 from mcpfleet.server.eras.modern import Modern
 from mcpfleet.server.eras.pair import Pair
 from mcpfleet.server.eras.requests import Requests
@@ -75,6 +77,7 @@ from mcpfleet.server.tasks.runner import Runner
 from mcpfleet.server.tasks.store import Tasks
 from mcpfleet.server.threads import Threads
 from mcpfleet.server.versions import Versions, nowhere
+from mcpfleet.server.vitals import Fallible, Report, Timed, Vitals
 from mcpfleet.server.watches import Watches
 
 
@@ -89,16 +92,19 @@ class Engine:
         choose: Choose | None = None,
         *,
         observers: tuple[Hook, ...] = (),
+        vitals: Vitals | None = None,
     ) -> None:
         """`choose` decides whose tools, prompts and resources each request is offered in place of `server`'s.
 
-        `observers` are hooks around those of the server, and of each that is chosen.
+        `observers` are hooks around those of the server, and of each that is chosen. `vitals` counts what is done.
         """
         self.id = secrets.token_hex(8)
+        self._since = time.time()
         self.server = server
         self._policy = policy or Policy()
         self._keeper = Keeper(backplane, lease=self._policy.lease)
-        self._process = process = Process(backplane, self._keeper, self._policy)
+        self.vitals = vitals or Vitals()
+        self._process = process = Process(backplane, self._keeper, self._policy, vitals=self.vitals)
         self._threads = Threads(self._policy.workers, self._policy.waiting)
         self._lived = Lived(server.lifespans)
         self._keyring = Keyring(backplane, wrapping=self._policy.key_encryption_key)
@@ -111,14 +117,14 @@ class Engine:
         self.failures = failures = Failures(server.reporter)
         self._around = around = Around(server, self._threads, self.fleet, self._lived, failures, outer=observers)
         self._notices = notices = Notices(server, self._threads, around, failures)
-        tasks = Tasks(backplane, self._policy.tasks)
+        tasks = Tasks(backplane, self._policy.tasks, on_end=self._ended)
         offered = tasks if choose is None else None
         own = self._dispatcher(server, self._switches, offered)
         dispatcher: Serving = own
         if choose is not None:
             dispatcher = Choice(choose, self._dispatcher, failures)
         info = msgspec.to_builtins(server.info)
-        replies = Replies(info, failures)
+        replies = Replies(info, failures, self.vitals)
         states = RequestStates(backplane, self._keyring, server.name, once=server.single_use_state)
         shim = Shim(dispatcher, server.input_required_legacy_shim)
         rounds = Rounds(dispatcher, shim, states, self._policy, failures, offered)
@@ -155,6 +161,7 @@ class Engine:
         run = Run(own, tasks, failures, info)
         self._runner = Runner(process, tasks, run, lambda: self._switches.registry, wanted=self._runs_tasks)
         self._reaper = Reaper(process, tasks, lambda: self._switches.registry)
+        self._census = Censuses(backplane, lambda: self._switches.registry.queues)
         self._pulse = Pulse(
             backplane,
             self._keeper.contact,
@@ -162,6 +169,7 @@ class Engine:
             lease=self._policy.lease,
             on_come=self._feed.doubt,
             on_gone=partial(self._events.publish, Change(VERSION_GONE)),
+            on_heard=self.vitals.bell_lag.add,
         )
         self._drained_at: float | None = None
 
@@ -206,6 +214,31 @@ class Engine:
         finally:
             self._threads.close()
 
+    def report(self) -> Report:
+        """How this process does."""
+        vitals, store = self.vitals, self._process.backplane
+        return Report(
+            process=self.id,
+            version=self.server.info.version,
+            worker=self._policy.tasks.worker,
+            since=self._since,
+            leaving=self.draining,
+            active=vitals.active,
+            streams={kind: count for kind, count in vitals.streams.items() if count},
+            questions=vitals.questions,
+            tasks=dict(self._runner.statuses),
+            tasks_ended=dict(vitals.tasks_ended),
+            refusals=dict(vitals.refusals),
+            store_failures=dict(store.failures) if isinstance(store, Fallible) else {},
+            operations=[Timed(operation, tally) for operation, tally in vitals.operations.items()],
+            sessions=vitals.sessions,
+            bell_lag=vitals.bell_lag,
+        )
+
+    async def census(self) -> Census:
+        """What the whole fleet has. Raises `Unavailable`."""
+        return await self._census.taken()
+
     def drain(self) -> None:
         """End the streams that wait for the world, so that their clients connect elsewhere.
 
@@ -222,10 +255,14 @@ class Engine:
 
         Whatever needs the store while it is away is 503, and nothing else.
         """
+        self.vitals.active += 1
         try:
-            return await self._serve(asked, headers, principal, peer)
+            with self._streaming(asked):
+                return await self._serve(asked, headers, principal, peer)
         except Exception as error:  # noqa: BLE001  # the boundary: one request fails, and the process goes on
             answer = self._failed(error, Incoming.brought(asked, headers, principal), principal)
+        finally:
+            self.vitals.active -= 1
         # A stream of a session just ends: it can be taken up again, and then its response may come.
         return answer if isinstance(asked, ModernRequest | StatelessPost) or not peer.begun else None
 
@@ -249,6 +286,19 @@ class Engine:
                 return await self._legacy.end(asked, headers, principal)
             case PairStream() | PairMessage():
                 return await self._pair.serve(asked, headers, principal, peer)
+
+    def _streaming(self, asked: Accepted) -> AbstractContextManager[None]:
+        match asked:
+            case LegacyStream():
+                return self.vitals.streaming("get")
+            case PairStream():
+                return self.vitals.streaming("sse")
+            case ModernRequest(request=request) if request.method == LISTEN:
+                return self.vitals.streaming("listen")
+        return nullcontext()
+
+    def _ended(self, status: str) -> None:
+        self.vitals.tasks_ended[status] += 1
 
     def _endless(self) -> Iterator[Coroutine[None, None, NoReturn]]:
         yield self._keeper.run()
@@ -308,19 +358,19 @@ class Engine:
         """The answer to a request that nobody else has found one for."""
         request_id = None if message is None else message.request_id
         if isinstance(error, Unavailable):
-            return _refused(request_id, STORE_AWAY, 503)
+            return self._refused(request_id, STORE_AWAY, 503)
         correlation = self.failures.note(error, message, principal=principal)
         if isinstance(error, BackplaneError):
-            return _refused(request_id, STORE_AWAY, 503)
-        return _refused(request_id, Refusal.internal(correlation), 500)
+            return self._refused(request_id, STORE_AWAY, 503)
+        return self._refused(request_id, Refusal.internal(correlation), 500)
+
+    def _refused(self, request_id: RequestId | None, refusal: Refusal, status: int) -> Answer:
+        self.vitals.refused(refusal.code, refusal.data)
+        headers = (("Retry-After", "1"),) if status == 503 else ()
+        return Answer(status, encode_failure(request_id, refusal.code, refusal.message, refusal.data), headers=headers)
 
     def _beat(self) -> Beat:
         info, digest = self.server.info, self.server.registry.digest
         policy = self._policy.tasks
         worker = policy.worker and not self.draining
         return Beat(self.id, info.version, digest, float(self.calls), worker=worker, queues=policy.queues)
-
-
-def _refused(request_id: RequestId | None, refusal: Refusal, status: int) -> Answer:
-    headers = (("Retry-After", "1"),) if status == 503 else ()
-    return Answer(status, encode_failure(request_id, refusal.code, refusal.message, refusal.data), headers=headers)

@@ -6,6 +6,7 @@ from mcpfleet.backplane.base import Backplane
 from mcpfleet.backplane.leases import Keeper
 from mcpfleet.server.draining import Draining
 from mcpfleet.server.policy import Policy
+from mcpfleet.server.vitals import Vitals
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +17,4 @@ class Process:
     keeper: Keeper
     policy: Policy
     draining: Draining = field(default_factory=Draining)
+    vitals: Vitals = field(default_factory=Vitals)

@@ -30,6 +30,7 @@ class Questions:
         self._backplane = process.backplane
         self._keeper = process.keeper
         self._within = process.policy.answer_within
+        self._vitals = process.vitals
 
     async def ask(
         self, stream: CallStream, method: str, params: Mapping[str, Any], *, timeout: float | None
@@ -43,6 +44,7 @@ class Questions:
         name = mint()
         question = stream.exchange.question(name)
         request_id = f"ask-{stream.exchange.id}-{name}"
+        self._vitals.questions += 1
         try:
             start = await ask(self._backplane, question, ttl=deadline + ANSWER_TTL)
             async with stream.asking(request_id, encode_request(request_id, method, params)):
@@ -51,6 +53,8 @@ class Questions:
             raise NotAnswered(f"The client did not answer within {deadline:g} seconds.") from None
         except (LogGap, Unavailable, CallEnded) as lost:
             raise NotAnswered("The client's answer was lost.") from lost
+        finally:
+            self._vitals.questions -= 1
         return _result(data)
 
     async def give(self, session: Session, message: Reply | Failure) -> bool:

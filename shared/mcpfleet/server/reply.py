@@ -10,13 +10,17 @@ from mcpfleet.server.caller import Caller
 from mcpfleet.server.failures import Failures
 from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.outcome import Outcome, Refusal
+from mcpfleet.server.vitals import Vitals
 
 
 class Replies:
     """Encodes responses in the shape of each revision, in the name of one server."""
 
-    def __init__(self, server_info: Mapping[str, Any], failures: Failures | None = None) -> None:
+    def __init__(
+        self, server_info: Mapping[str, Any], failures: Failures | None = None, vitals: Vitals | None = None
+    ) -> None:
         self._server_info = server_info
+        self._vitals = vitals or Vitals()
         self._failures = failures or Failures()
 
     def encode(
@@ -34,6 +38,7 @@ class Replies:
 
     def _encoded(self, request_id: RequestId, outcome: Outcome, revision: Revision) -> bytes:
         if isinstance(outcome, Refusal):
+            self._vitals.refused(outcome.code, outcome.data)
             return encode_failure(request_id, renumber(outcome.code, revision), outcome.message, outcome.data)
         dressed = dress(
             outcome.result,

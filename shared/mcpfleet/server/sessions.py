@@ -48,6 +48,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     log_level: str | None = None
     pair: bool = False
     """Whether it is of the oldest transport, where one stream carries everything."""
+    created: float = 0.0
+    """When it was begun, in seconds of some process's wall clock; 0.0 if that was not noted."""
     seen: float = 0.0
     """When its seat was last renewed, in seconds of some process's wall clock: a hint that saves writes."""
     origin: str | None = None
@@ -105,6 +107,7 @@ class Sessions:
     ) -> None:
         self._backplane = process.backplane
         self._idle = process.policy.session_idle
+        self._vitals = process.vitals
         cap = process.policy.max_sessions
         self._seats = None if cap is None else Seats(process.backplane, SEATS, cap=cap)
         self._clock = clock
@@ -135,7 +138,9 @@ class Sessions:
             settled(lambda: self._backplane.open(log_of(session_id), ttl=ttl)),
             settled(lambda: self._backplane.open(EVENTS, ttl=self._idle * 2)),
         )
-        record = Record(owner, revision.date, info, able, str(birth), str(events), pair=pair, origin=origin)
+        record = Record(
+            owner, revision.date, info, able, str(birth), str(events), pair=pair, created=self._clock(), origin=origin
+        )
         raw = pack(record)
         await settled(lambda: self._backplane.put(cell_of(session_id), raw, ttl=ttl))
         return Session(session_id, record, raw, birth, revision)
@@ -202,6 +207,8 @@ class Sessions:
             self._leave(session),
         )
         await self._backplane.settle(session.id)
+        if ended and session.record.created:
+            self._vitals.sessions.add(max(0.0, self._clock() - session.record.created))
         return ended
 
     async def touch(self, session: Session) -> bool:

@@ -110,6 +110,11 @@ class Runner:
         """How many tasks are in the hands of this process."""
         return len(self._running)
 
+    @property
+    def statuses(self) -> Counter[str]:
+        """The same by their status: those that only wait for their clients apart from the others."""
+        return Counter("input_required" if each.slot.parked else "working" for each in self._running.values())
+
     async def run(self) -> NoReturn:
         """Take and run tasks until cancelled; once the process drains, take no more."""
         while not self._registry().makes_tasks:  # noqa: ASYNC110 - nobody tells that a tool was added

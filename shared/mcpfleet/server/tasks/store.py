@@ -87,8 +87,13 @@ class Tasks:
         *,
         clock: Callable[[], float] = time.time,
         new_secret: Callable[[], str] = lambda: secrets.token_hex(16),
+        on_end: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`clock` tells Unix seconds; `new_secret` makes 32 hexadecimal digits that nobody can guess."""
+        """`clock` tells Unix seconds; `new_secret` makes 32 hexadecimal digits that nobody can guess.
+
+        `on_end` is called with the status of each task that is ended here.
+        """
+        self._on_end = on_end
         self._backplane = backplane
         self.policy = policy
         self._new_secret = new_secret
@@ -152,6 +157,7 @@ class Tasks:
             with suppress(InDoubt):  # what is found next tells
                 if await self._write(names, data, step):
                     if step.record.terminal:
+                        self._on_end(step.record.status)
                         await self._leave(names.id, step.record.work.owner)
                     return step.record
             await asyncio.sleep(backoff.pause())
@@ -165,6 +171,7 @@ class Tasks:
         except InDoubt:
             made = await self._backplane.get(names.record) == pack(step.record)
         if made and step.record.terminal:
+            self._on_end(step.record.status)
             await self._leave(names.id, step.record.work.owner)
         return made
 

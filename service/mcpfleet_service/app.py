@@ -12,6 +12,7 @@ from mcpfleet.backplane.memory import MemoryBackplane
 from mcpfleet.server.auth import Authenticate
 from mcpfleet.server.choice import Choose
 from mcpfleet.server.fleet import Fleet
+from mcpfleet_service.backdoor import BackDoor
 from mcpfleet_service.doors import Doors, endpoints
 from mcpfleet_service.endpoint import Endpoint, Sort
 from mcpfleet_service.guards import Guard
@@ -85,10 +86,13 @@ def create_app(
             authenticate,
             max_body=settings.max_body,
             keepalive=settings.keepalive,
+            vitals=life.vitals,
             sort=sort,
         )
 
     app.add_middleware(Doors, endpoints=endpoints(settings, endpoint))
+    if settings.admin_port is not None:
+        app.add_middleware(BackDoor, port=settings.admin_port)
     return app
 
 

@@ -19,6 +19,7 @@ from mcpfleet.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Batch, Re
 from mcpfleet.server.auth import Authenticate, Principal
 from mcpfleet.server.engine import Engine
 from mcpfleet.server.peer import EVENT_STREAM, Answer
+from mcpfleet.server.vitals import Vitals
 from mcpfleet_service.guards import Guard
 from mcpfleet_service.responses import WRITE_SECONDS, HttpPeer, Receive, Send, response
 
@@ -51,6 +52,7 @@ class Endpoint:
         *,
         max_body: int | None,
         keepalive: float | None,
+        vitals: Vitals | None = None,
         sort: Sort = by_the_door,
         read_timeout: float = READ_SECONDS,
         write_timeout: float = WRITE_SECONDS,
@@ -61,6 +63,7 @@ class Endpoint:
         self._authenticate = authenticate
         self._max_body = max_body
         self._sort = sort
+        self._vitals = vitals or Vitals()
         self._keepalive = keepalive
         self._read_timeout = read_timeout
         self._write_timeout = write_timeout
@@ -70,18 +73,19 @@ class Endpoint:
         headers = Headers(scope["headers"])
         admitted = self._guard.check(headers) or await self._principal(headers)
         if isinstance(admitted, Rejected):
-            return await _refuse(send, admitted)
+            return await self._refuse(send, admitted)
         body = b""
         if scope["method"] == "POST":
             read = await self._read(headers, receive)
             if isinstance(read, Rejected):
+                self._vitals.refused(read.code, read.data)
                 return await _refuse_midway(receive, send, read)
             if read is None:
                 return None
             body = read
         asked = self._sort(scope, headers, body)
         if isinstance(asked, Rejected):
-            return await _refuse(send, asked)
+            return await self._refuse(send, asked)
         peer = HttpPeer(
             receive,
             send,
@@ -90,6 +94,11 @@ class Endpoint:
             may_stream=_may_stream(asked),
         )
         return await peer.serve(self._engine().serve(asked, headers, admitted, peer))
+
+    async def _refuse(self, send: Send, refused: Rejected) -> None:
+        self._vitals.refused(refused.code, refused.data)
+        for message in response(_answer(refused)):
+            await send(message)
 
     async def _principal(self, headers: Headers) -> Principal | Rejected | None:
         """Who sends the request; None if nobody need be asked."""
@@ -138,11 +147,6 @@ def _may_stream(asked: Accepted) -> bool:
             return EVENT_STREAM in asked.accepts and any(isinstance(message, Request) for message in messages)
         case _:
             return False
-
-
-async def _refuse(send: Send, refused: Rejected) -> None:
-    for message in response(_answer(refused)):
-        await send(message)
 
 
 async def _refuse_midway(receive: Receive, send: Send, refused: Rejected) -> None:

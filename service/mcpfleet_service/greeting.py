@@ -15,13 +15,13 @@ _AGAIN: Final = threading.Event()
 """Never set: waiting for it is the pause between two looks."""
 
 
-def greet_when_ready(host: str, port: int, path: str) -> None:
-    """Print the URL and a `curl` line to standard output once `/readyz` answers 200; return at once."""
-    threading.Thread(target=_greet, args=(host, port, path), name="greeting", daemon=True).start()
+def greet_when_ready(host: str, port: int, path: str, *, ready_at: int) -> None:
+    """Print the URL and a `curl` line to standard output once `/readyz` answers 200 at `ready_at`; return at once."""
+    threading.Thread(target=_greet, args=(host, port, path, ready_at), name="greeting", daemon=True).start()
 
 
-def _greet(host: str, port: int, path: str) -> None:
-    while not _ready(host, port):
+def _greet(host: str, port: int, path: str, ready_at: int) -> None:
+    while not _ready(host, ready_at):
         _AGAIN.wait(0.2)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
     with suppress(OSError):  # nobody reads

@@ -10,7 +10,10 @@ from mcpfleet.server.events import Change
 from mcpfleet.server.fleet import Kind
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
+from mcpfleet.server.vitals import Report, Vitals
 from mcpfleet_service.drain import Drain
+from mcpfleet_service.metrics.durations import durations
+from mcpfleet_service.metrics.siblings import Siblings
 from mcpfleet_service.telemetry import observers
 
 
@@ -19,6 +22,8 @@ class Life:
 
     def __init__(self, *, drain_delay: float) -> None:
         self._delay = drain_delay
+        self.vitals = Vitals()
+        self._siblings = Siblings(self._report)
         self._engine: Engine | None = None
         self._drain: Drain | None = None
 
@@ -31,6 +36,11 @@ class Life:
                 "whoever mounts it enters mcpfleet_service.mounting.lifespan_of(app) in its own"
             )
         return self._engine
+
+    @property
+    def siblings(self) -> Siblings:
+        """This process among those behind its port."""
+        return self._siblings
 
     @property
     def leaving(self) -> bool:
@@ -61,13 +71,19 @@ class Life:
         drain = self._drain = Drain(self._begin, delay=self._delay)
         try:
             async with opening as backplane:
-                self._engine = engine = Engine(server, backplane, policy, choose, observers=observers(server))
-                async with engine.running():
+                watching = (*observers(server), durations(server, self.vitals))
+                self._engine = engine = Engine(
+                    server, backplane, policy, choose, observers=watching, vitals=self.vitals
+                )
+                async with engine.running(), self._siblings.present():
                     with drain.on_signals():
                         yield
         except Exception:
             drain.give_up()
             raise
+
+    def _report(self) -> Report:
+        return self.engine.report()
 
     def _begin(self) -> None:
         self.engine.drain()

@@ -17,6 +17,7 @@ from uvicorn.supervisors import ChangeReload, Multiprocess
 from mcpfleet.errors import SettingsError
 from mcpfleet_service.embedded import embedded_redis
 from mcpfleet_service.greeting import greet_when_ready
+from mcpfleet_service.metrics.siblings import common_folder
 from mcpfleet_service.settings import Settings
 
 BACKLOG: Final = 2048
@@ -43,27 +44,32 @@ def serve(settings: Settings, *, reload: bool = False, factory: str = "mcpfleet_
     with _leaving_on_signals(), ExitStack() as held:
         if settings.workers > 1 and settings.redis_url is None:
             os.environ["MCPFLEET_REDIS_URL"] = held.enter_context(embedded_redis())
-        listener = held.enter_context(_listen(settings.host, settings.port))
-        greet_when_ready(_reachable(settings.host), listener.getsockname()[1], settings.path)
-        return _run(_config(settings, reload, factory), listener)
+        listeners = [held.enter_context(listen(settings.host, settings.port, "MCPFLEET_PORT"))]
+        if settings.admin_port is not None:
+            listeners.append(held.enter_context(listen(settings.host, settings.admin_port, "MCPFLEET_ADMIN_PORT")))
+        if settings.workers > 1:
+            held.enter_context(common_folder())
+        port, ready_at = listeners[0].getsockname()[1], listeners[-1].getsockname()[1]
+        greet_when_ready(_reachable(settings.host), port, settings.path, ready_at=ready_at)
+        return _run(_config(settings, reload, factory), listeners)
 
 
-def _run(config: uvicorn.Config, listener: socket.socket) -> int:
+def _run(config: uvicorn.Config, listeners: list[socket.socket]) -> int:
     if config.should_reload:
-        ChangeReload(config, target=uvicorn.Server(config).run, sockets=[listener]).run()
+        ChangeReload(config, target=uvicorn.Server(config).run, sockets=listeners).run()
         return 0
     if config.workers == 1:
-        return _run_one(config, listener)
-    supervisor = Multiprocess(config, sockets=[listener])
+        return _run_one(config, listeners)
+    supervisor = Multiprocess(config, sockets=listeners)
     supervisor.run()
     failed = any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes)
     return STARTUP_FAILURE if failed else 0
 
 
-def _run_one(config: uvicorn.Config, listener: socket.socket) -> int:
+def _run_one(config: uvicorn.Config, listeners: list[socket.socket]) -> int:
     server = uvicorn.Server(config)
     with suppress(SystemExit):  # its last act is to raise the signal again that ended it
-        server.run(sockets=[listener])
+        server.run(sockets=listeners)
     if not server.started:
         return STARTUP_FAILURE
     return DIED if server.lifespan.error_occurred else 0
@@ -90,16 +96,14 @@ def _config(settings: Settings, reload: bool, factory: str) -> uvicorn.Config:
 
 
 @contextmanager
-def _listen(host: str, port: int) -> Iterator[socket.socket]:
+def listen(host: str, port: int, named: str) -> Iterator[socket.socket]:
     """A socket that takes connections from now on, so that none is refused while the processes start."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = host == "::" and socket.has_dualstack_ipv6()
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except OSError as refused:
-        raise SettingsError(
-            f"cannot listen on MCPFLEET_HOST={host} MCPFLEET_PORT={port}: {refused.strerror}"
-        ) from refused
+        raise SettingsError(f"cannot listen on MCPFLEET_HOST={host} {named}={port}: {refused.strerror}") from refused
     with listener:
         yield listener
 

@@ -51,6 +51,14 @@ class Settings:
         Meta(ge=0, le=65535),
         Variable("PORT", "a port from 0 (any free one) to 65535", "where it listens"),
     ] = 8000
+    admin_port: Annotated[
+        Annotated[int, Meta(ge=1, le=65535)] | None,
+        Variable(
+            "ADMIN_PORT",
+            "a port from 1 to 65535",
+            "where `/livez`, `/readyz` and `/metrics` are, and nothing else; by default they are beside the endpoint",
+        ),
+    ] = None
     path: Annotated[Path, Variable("PATH", "an absolute path such as `/mcp`", "where the MCP endpoint is")] = "/mcp"
     workers: Annotated[
         int,

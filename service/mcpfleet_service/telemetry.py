@@ -12,15 +12,14 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfleet.errors import ProtocolError, SettingsError, ToolError
-from mcpfleet.protocol import tasks, tracecontext
-from mcpfleet.protocol.messages.tools import CallToolResult
-from mcpfleet.protocol.methods import NOTIFICATIONS, STANDARD
+from mcpfleet.errors import ProtocolError, SettingsError
+from mcpfleet.protocol import tracecontext
 from mcpfleet.server import tracing
 from mcpfleet.server.context import Context
 from mcpfleet.server.hooks import CallNext, Hook, compile_hook
 from mcpfleet.server.incoming import Incoming
 from mcpfleet.server.server import Server
+from mcpfleet_service.subjects import Subjects, failure_in, failure_of
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram
@@ -39,7 +38,6 @@ ENDPOINTS: Final = (
 """The variables of OpenTelemetry's own that say where to export to: without one of them nothing is set up."""
 SHUTDOWN_SECONDS: Final = 5.0
 
-_METHODS: Final = STANDARD | NOTIFICATIONS | tasks.METHODS | {"skills/list", "skills/get"}
 _TAKEN: Final = (tracecontext.TRACEPARENT, tracecontext.TRACESTATE)
 _NAMED: Final = {"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}
 _AT_URI: Final = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
@@ -86,7 +84,7 @@ class Observer:
     """Observes every message of one server."""
 
     def __init__(self, server: Server, tracer: "Tracer", durations: "Histogram") -> None:
-        self._server = server
+        self._subjects = Subjects(server)
         self._tracer = tracer
         self._durations = durations
 
@@ -94,7 +92,7 @@ class Observer:
         """Serve a message within a span of its own."""
         from opentelemetry import propagate, trace  # noqa: PLC0415 - an extra of the bare library
 
-        method, target = self._method(message), self._target(message)
+        method, target = self._subjects.method(message), self._subjects.target(message)
         attributes = self._attributes(message, method, target)
         told, carrying = _carrier(message.meta), _carrier({name: message.headers.get(name) for name in _TAKEN})
         request = trace.get_current_span(propagate.extract(carrying)).get_span_context()
@@ -112,11 +110,10 @@ class Observer:
             token = tracing.CURRENT.set(carried)
             try:
                 result = await call_next(message)
-                if isinstance(result, CallToolResult) and result.is_error:
-                    error = "tool_error"
+                error = failure_in(result)
                 return result
             except Exception as raised:
-                error = _error_type(raised)
+                error = failure_of(raised)
                 if isinstance(raised, ProtocolError):
                     span.set_attribute("rpc.response.status_code", str(raised.code))
                 raise
@@ -128,24 +125,6 @@ class Observer:
                     attributes["error.type"] = error
                 kept = {name: value for name, value in attributes.items() if name in _OF_DURATIONS}
                 self._durations.record(time.perf_counter() - began, kept)
-
-    def _method(self, message: Incoming) -> str:
-        """Its method, if there is any such: what clients make up would be a name of its own each time."""
-        method, registry = message.method, self._server.registry
-        own = registry.methods.get(method) is not None or registry.notifications.get(method) is not None
-        return method if own or method in _METHODS else "_OTHER"
-
-    def _target(self, message: Incoming) -> str | None:
-        """The tool or prompt that it is for, if there is one of that name; never a URI."""
-        name, registry = message.target, self._server.registry
-        match message.method:
-            case "tools/call":
-                is_known = registry.tools.get(name) is not None
-            case "prompts/get":
-                is_known = registry.prompts.get(name) is not None
-            case _:
-                is_known = False
-        return name if is_known else None
 
     def _attributes(self, message: Incoming, method: str, target: str | None) -> dict[str, str]:
         attributes = {
@@ -178,9 +157,3 @@ def _carrier(meta: Mapping[str, Any]) -> dict[str, str]:
     """The trace context of a message, but for its baggage, which a stranger could put anything into."""
     found = tracecontext.carrier(meta)
     return {name: found[name] for name in _TAKEN if len(found.get(name, "")) in range(1, MAX_TEXT)}
-
-
-def _error_type(raised: Exception) -> str:
-    if isinstance(raised, ProtocolError):
-        return str(raised.code)
-    return "tool_error" if isinstance(raised, ToolError) else type(raised).__qualname__

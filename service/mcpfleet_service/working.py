@@ -4,17 +4,20 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from importlib.util import find_spec
 
 from mcpfleet import Server
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.errors import SettingsError
-from mcpfleet.server.policy import Policy
+from mcpfleet.server.vitals import Vitals
+from mcpfleet_service.metrics.durations import durations
 from mcpfleet_service.policy import policy_of
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.store import redis_of
 from mcpfleet_service.target import find_server, named
 from mcpfleet_service.telemetry import exporting, observers
+from mcpfleet_service.watchpost import watched
 from mcpfleet_workers.worker import work
 
 
@@ -31,13 +34,15 @@ def run(settings: Settings) -> int:
     server = find_server(settings)
     opening = redis_of(server.name, settings.redis_url, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_work(named(server, settings), opening, policy_of(settings, worker=True)))
+        runner.run(_work(named(server, settings), opening, settings))
     return 0
 
 
-async def _work(server: Server, opening: AbstractAsyncContextManager[Backplane], policy: Policy) -> None:
+async def _work(server: Server, opening: AbstractAsyncContextManager[Backplane], settings: Settings) -> None:
+    vitals, policy = Vitals(), policy_of(settings, worker=True)
     async with exporting(server.name):
-        await work(server, opening, policy, observers=observers(server))
+        watching = (*observers(server), durations(server, vitals))
+        await work(server, opening, policy, observers=watching, vitals=vitals, beside=partial(watched, settings))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import signal
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final, NoReturn
 
 from mcpfleet.backplane.base import Backplane
@@ -11,6 +12,7 @@ from mcpfleet.server.engine import Engine
 from mcpfleet.server.hooks import Hook
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
+from mcpfleet.server.vitals import Vitals
 
 LOOK_EVERY: Final = 1.0
 
@@ -27,8 +29,12 @@ async def work(
     policy: Policy,
     *,
     observers: tuple[Hook, ...] = (),
+    vitals: Vitals | None = None,
+    beside: Callable[[Engine], AbstractAsyncContextManager[None]] = lambda _: nullcontext(),
 ) -> None:
     """Run the server's tasks until SIGTERM or SIGINT, and then for the time to drain those that it has begun.
+
+    `beside` is entered with the engine, for as long as it runs.
 
     Raises whatever ends the engine, so that a supervisor replaces the process. For the main thread only.
     """
@@ -37,8 +43,8 @@ async def work(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     async with opening as backplane:
-        engine = Engine(server, backplane, policy, observers=observers)
-        async with engine.running(), asyncio.TaskGroup() as tasks:
+        engine = Engine(server, backplane, policy, observers=observers, vitals=vitals)
+        async with beside(engine), engine.running(), asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(_hearing(engine))
             log.info("working as %s on %s", engine.id, ", ".join(policy.tasks.queues or ["every queue"]))
             await told.wait()

@@ -1,0 +1,1 @@
+"""What operators measure of a fleet, as Prometheus reads it."""

@@ -63,10 +63,9 @@ class Receiver:
         for resource in request.resource_metrics:
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
-                    points = metric.histogram.data_points
-                    self.measured[metric.name] = max(
-                        self.measured.get(metric.name, 0), sum(point.count for point in points)
-                    )
+                    counts = [point.count for point in metric.histogram.data_points]
+                    counts += [1 for _ in (*metric.gauge.data_points, *metric.sum.data_points)]
+                    self.measured[metric.name] = max(self.measured.get(metric.name, 0), sum(counts))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
 from mcpfleet.server.vitals import Report, Vitals
 from mcpfleet_service.drain import Drain
+from mcpfleet_service.metering import meter
 from mcpfleet_service.metrics.durations import durations
 from mcpfleet_service.metrics.siblings import Siblings
 from mcpfleet_service.telemetry import observers
@@ -75,6 +76,7 @@ class Life:
                 self._engine = engine = Engine(
                     server, backplane, policy, choose, observers=watching, vitals=self.vitals
                 )
+                meter(engine)
                 async with engine.running(), self._siblings.present():
                     with drain.on_signals():
                         yield

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from mcpfleet.server.engine import Engine
 from mcpfleet_service.health import health
+from mcpfleet_service.metering import meter
 from mcpfleet_service.metrics.siblings import Siblings
 from mcpfleet_service.serving import LOGGING, listen
 from mcpfleet_service.settings import Settings
@@ -32,8 +33,11 @@ class _Alone:
 async def watched(settings: Settings, engine: Engine) -> AsyncIterator[None]:
     """Serve `/livez`, `/readyz` and `/metrics` on MCPFLEET_ADMIN_PORT for the time of the block, if it is set.
 
+    What OpenTelemetry exports of the process is exported in any case.
+
     Raises `SettingsError` if nobody can listen there.
     """
+    meter(engine)
     if settings.admin_port is None:
         yield
         return

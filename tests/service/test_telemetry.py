@@ -8,6 +8,8 @@ import pytest
 
 from mcpfleet.errors import SettingsError
 from mcpfleet_service import telemetry
+from mcpfleet_service.metering import name_of
+from mcpfleet_service.metrics.families import OF_PROCESSES
 from mcpfleet_service.telemetry import exporting
 from tests.fleets import Fleet, Launch
 from tests.otlp import Receiver, Span, receiving
@@ -124,6 +126,10 @@ async def test_sessions_have_spans_too(collector: Receiver, traced: Fleet) -> No
 async def test_how_long_messages_take_is_measured(collector: Receiver, client: Client) -> None:
     await client.call("well")
     assert collector.await_metric("mcp.server.operation.duration")
+    for each in OF_PROCESSES:
+        if each.kind == "gauge" and not each.labels:
+            assert collector.await_metric(name_of(each)), each
+    assert collector.await_metric("mcpfleet.bell.lag")
 
 
 async def test_one_trace_goes_over_two_processes_and_a_worker(

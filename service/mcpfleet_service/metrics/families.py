@@ -58,7 +58,7 @@ OF_PROCESSES: Final = (
         _one(lambda report: report.since),
     ),
     Instrument(
-        "mcpfleet_process_leaving", "gauge", "1 once the process drains", (), _one(lambda report: report.leaving)
+        "mcpfleet_process_leaving", "gauge", "1 once the process drains", (), _one(lambda report: int(report.leaving))
     ),
     Instrument(
         "mcpfleet_requests_active",

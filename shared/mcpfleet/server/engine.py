@@ -169,7 +169,7 @@ class Engine:
             lease=self._policy.lease,
             on_come=self._feed.doubt,
             on_gone=partial(self._events.publish, Change(VERSION_GONE)),
-            on_heard=self.vitals.bell_lag.add,
+            on_heard=self.vitals.bell_heard,
         )
         self._drained_at: float | None = None
 
@@ -230,7 +230,7 @@ class Engine:
             tasks_ended=dict(vitals.tasks_ended),
             refusals=dict(vitals.refusals),
             store_failures=dict(store.failures) if isinstance(store, Fallible) else {},
-            operations=[Timed(operation, tally) for operation, tally in vitals.operations.items()],
+            operations=[Timed(operation, tally) for operation, tally in [*vitals.operations.items()]],
             sessions=vitals.sessions,
             bell_lag=vitals.bell_lag,
         )

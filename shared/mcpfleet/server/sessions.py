@@ -208,7 +208,7 @@ class Sessions:
         )
         await self._backplane.settle(session.id)
         if ended and session.record.created:
-            self._vitals.sessions.add(max(0.0, self._clock() - session.record.created))
+            self._vitals.session_lasted(max(0.0, self._clock() - session.record.created))
         return ended
 
     async def touch(self, session: Session) -> bool:

@@ -6,7 +6,7 @@ Counters grow for as long as the process lives; everything else is as it is now.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol, runtime_checkable
 
@@ -111,6 +111,17 @@ class Vitals:
         self.bell_lag = Tally.of(LAGS)
         """From a bell's ringing to its being heard here, as each beat of the pulse shows."""
 
+        self.also: dict[str, Callable[[float], None]] = {}
+        """Who else is told of each value of a tally, by its name: `sessions` or `bell_lag`."""
+
+    def session_lasted(self, seconds: float) -> None:
+        """Note how long a session lasted that its client has ended."""
+        self._add("sessions", self.sessions, seconds)
+
+    def bell_heard(self, seconds: float) -> None:
+        """Note how long a bell took to be heard."""
+        self._add("bell_lag", self.bell_lag, seconds)
+
     def took(self, operation: Operation, seconds: float) -> None:
         """Note how long a message took."""
         tally = self.operations.get(operation)
@@ -124,6 +135,11 @@ class Vitals:
         is_word = isinstance(reason, str) and _REASON.fullmatch(reason) is not None
         name = reason if is_word and isinstance(reason, str) else str(code)
         self.refusals[name if name in self.refusals or len(self.refusals) < MAX_REASONS else "other"] += 1
+
+    def _add(self, name: str, tally: Tally, value: float) -> None:
+        tally.add(value)
+        if name in self.also:
+            self.also[name](value)
 
     @contextmanager
     def streaming(self, kind: str) -> Iterator[None]:

@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
 -- How many members of a pool hold a place, and how many of an agenda are due, by Redis's clock.
 -- KEYS: pool, agenda
--- ARGV: none
 -- ->    {held, due}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

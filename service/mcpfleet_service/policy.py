@@ -11,6 +11,7 @@ def policy_of(settings: Settings, *, worker: bool = False) -> Policy:
     return Policy(
         session_idle=settings.session_idle or float(365 * 86_400),
         max_sessions=settings.max_sessions,
+        max_processes=settings.max_processes,
         lease=settings.lease,
         stream_after=settings.sse_after,
         hold=settings.hold,

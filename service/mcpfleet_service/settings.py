@@ -118,6 +118,15 @@ class Settings:
         Count | None,
         Variable("MAX_LISTEN_STREAMS", COUNT, "how many `subscriptions/listen` streams a process has open", off=True),
     ] = 1000
+    max_processes: Annotated[
+        Count | None,
+        Variable(
+            "MAX_PROCESSES",
+            COUNT,
+            "how many processes the fleet is meant to have, workers included; where more are alive, each says so",
+            off=True,
+        ),
+    ] = None
     max_body: Annotated[
         Count | None,
         Variable("MAX_BODY_BYTES", COUNT, "how large a request may be", off=True),

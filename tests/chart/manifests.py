@@ -6,9 +6,9 @@ from typing import Any
 Manifest = dict[str, Any]
 
 
-def of_kind(manifests: Iterable[Manifest], kind: str) -> list[Manifest]:
-    """All of one kind."""
-    return [each for each in manifests if each["kind"] == kind]
+def of_kind(manifests: Iterable[Manifest], *kinds: str) -> list[Manifest]:
+    """All of some kinds."""
+    return [each for each in manifests if each["kind"] in kinds]
 
 
 def part(manifests: Iterable[Manifest], component: str) -> Manifest | None:

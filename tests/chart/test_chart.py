@@ -4,18 +4,18 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any, Final
 
+import jsonschema  # type: ignore[import-untyped]  # it brings none
 import kubernetes_validate  # type: ignore[import-untyped]  # it brings none
 import pytest
 import yaml
 
 from mcpfleet_service.settings import Settings
+from tests.chart.custom import CUSTOM
 from tests.chart.helm import CHART, Helm, Refused
 from tests.chart.manifests import environment, of_kind, part, pods
 
 SAMPLES: Final = sorted(CHART.glob("ci/*-values.yaml"))
 INGRESS: Final = [each for each in SAMPLES if each.name.startswith(("alb", "haproxy", "nginx"))]
-WITHOUT_SCHEMA: Final = frozenset({"HTTPRoute"})
-"""Kinds that are no part of Kubernetes itself."""
 KUBERNETES: Final = ("1.27", "1.30", "1.37")
 
 every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name.removesuffix("-values.yaml"))
@@ -41,7 +41,9 @@ def test_every_manifest_is_what_kubernetes_takes(helm: Helm, sample: Path, versi
     manifests = helm.rendered(sample, kubernetes=f"{version}.0")
     assert manifests
     for manifest in manifests:
-        if manifest["kind"] not in WITHOUT_SCHEMA:
+        if manifest["kind"] in CUSTOM:
+            jsonschema.validate(manifest, CUSTOM[manifest["kind"]])
+        else:
             kubernetes_validate.validate(manifest, version, strict=True)
 
 
@@ -107,14 +109,51 @@ def test_no_pod_can_do_more_than_it_must(helm: Helm, sample: Path) -> None:
 
 @every_sample
 def test_a_pod_takes_requests_while_it_is_ready_and_is_replaced_when_it_is_dead(helm: Helm, sample: Path) -> None:
-    server = part(helm.rendered(sample), "server")
-    assert server is not None
-    (container,) = server["spec"]["template"]["spec"]["containers"]
-    paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")}
-    assert paths == {"startup": "/livez", "liveness": "/livez", "readiness": "/readyz"}
-    drain_delay = float(environment(server)["MCPFLEET_DRAIN_DELAY"])
-    assert container["readinessProbe"]["periodSeconds"] < drain_delay, "a pod would drain before anybody knew"
-    assert server["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    manifests = helm.rendered(sample)
+    for component in ("server", "worker"):
+        if (deployment := part(manifests, component)) is None:
+            continue
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        probes = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+        paths = {name: probe["path"] for name, probe in probes.items()}
+        assert paths == {"startup": "/livez", "liveness": "/livez", "readiness": "/readyz"}
+        assert {probe["port"] for probe in probes.values()} == {"admin"}
+        (admin,) = [port["containerPort"] for port in container["ports"] if port["name"] == "admin"]
+        assert environment(deployment)["MCPFLEET_ADMIN_PORT"] == str(admin)
+        drain_delay = float(environment(deployment)["MCPFLEET_DRAIN_DELAY"])
+        assert container["readinessProbe"]["periodSeconds"] < drain_delay, "a pod would drain before anybody knew"
+        assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+@every_sample
+def test_the_fleet_knows_how_many_processes_there_may_be(helm: Helm, sample: Path) -> None:
+    manifests = helm.rendered(sample)
+    most, told = 0, set()
+    for component in ("server", "worker"):
+        if (deployment := part(manifests, component)) is not None:
+            name = deployment["metadata"]["name"]
+            told.add(environment(deployment)["MCPFLEET_MAX_PROCESSES"])
+            scaled = [each["spec"] for each in of_kind(manifests, "HorizontalPodAutoscaler", "ScaledObject")]
+            limits = [
+                each.get("maxReplicas", each.get("maxReplicaCount"))
+                for each in scaled
+                if each["scaleTargetRef"]["name"] == name
+            ]
+            most += (limits[0] if limits else deployment["spec"]["replicas"]) + 1  # one more while they are replaced
+    assert told == {str(most)}
+
+
+@every_sample
+def test_the_port_for_operators_is_no_way_in_for_clients(helm: Helm, sample: Path) -> None:
+    manifests = helm.rendered(sample)
+    services = {each["metadata"]["name"]: each["spec"] for each in of_kind(manifests, "Service")}
+    for name, service in services.items():
+        opened = {port["targetPort"] for port in service["ports"]}
+        assert opened == ({"admin"} if name.endswith("-admin") else {"redis"} if name.endswith("-redis") else {"http"})
+        assert service.get("type") == "ClusterIP" or not name.endswith("-admin")
+    for ingress in of_kind(manifests, "Ingress"):
+        for rule in ingress["spec"]["rules"]:
+            assert {each["backend"]["service"]["port"]["name"] for each in rule["http"]["paths"]} == {"http"}
 
 
 @every_sample
@@ -175,14 +214,14 @@ def test_pods_are_reached_by_what_they_serve_alone(helm: Helm, sample: Path) -> 
     for policy in policies:
         component = policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
         opened = [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]]
-        assert opened == {"server": ["http"], "worker": [], "redis": ["redis"]}[component]
+        assert opened == {"server": ["http", "admin"], "worker": ["admin"], "redis": ["redis"]}[component]
 
 
 @every_sample
 def test_disruptions_are_held_back_where_more_than_one_pod_serves(helm: Helm, sample: Path) -> None:
     manifests = helm.rendered(sample)
     named = {each["metadata"]["name"] for each in of_kind(manifests, "PodDisruptionBudget")}
-    scaled = {each["metadata"]["name"] for each in of_kind(manifests, "HorizontalPodAutoscaler")}
+    scaled = {each["metadata"]["name"] for each in of_kind(manifests, "HorizontalPodAutoscaler", "ScaledObject")}
     for deployment in of_kind(manifests, "Deployment"):
         name = deployment["metadata"]["name"]
         assert (name in scaled) == ("replicas" not in deployment["spec"])
@@ -198,6 +237,12 @@ def test_disruptions_are_held_back_where_more_than_one_pod_serves(helm: Helm, sa
         "a host with a path": ('ingress.hosts=["example.com/mcp"]', "hosts"),
         "fewer than no pods": ("worker.replicas=-1", "replicas"),
         "a setting that the chart has its own value for": ('settings={"DRAIN_SECONDS":1}', "DRAIN_SECONDS"),
+        "a port for operators that is the clients' own": ("adminPort=8000", "adminPort"),
+        "two that set the number of workers": (
+            'worker={"keda":{"enabled":true},"autoscaling":{"enabled":true}}',
+            "worker.keda",
+        ),
+        "an interval that is none": ('monitoring.serviceMonitor.interval="often"', "interval"),
         "a queue without a name": ("worker.queues=[]", "queues"),
         "two stores": ("redis.bundled.enabled=true", "exactly one of redis.url"),
         "a stream that would be cut while it is silent": (

@@ -9,7 +9,7 @@ from tests.chart.helm import CHART, Helm
 from tests.chart.readme import BEGIN, README, described, table
 from tests.house import shown
 
-OPEN = {"server.resources", "worker.resources", "redis.bundled.resources"}
+OPEN = {"server.resources", "worker.resources", "redis.bundled.resources", "monitoring.dashboard.labels"}
 """Values that are described as a whole, although there is something in them."""
 
 

@@ -40,7 +40,17 @@ app.kubernetes.io/component: {{ .part }}
 {{- add (int .Values.preStopSeconds) (int .Values.drainDelaySeconds) (int .Values.drainSeconds) 10 }}
 {{- end }}
 
+{{/* The most pods that there can be at once: as many as may be scaled to, and one more of each kind while they are replaced. */}}
+{{- define "mcpfleet.maxProcesses" -}}
+{{- $server := ternary .Values.server.autoscaling.maxReplicas .Values.server.replicas .Values.server.autoscaling.enabled }}
+{{- $worker := ternary .Values.worker.autoscaling.maxReplicas .Values.worker.replicas .Values.worker.autoscaling.enabled }}
+{{- if .Values.worker.keda.enabled }}{{ $worker = .Values.worker.keda.maxReplicas }}{{ end }}
+{{- add (int $server) 1 (int $worker) (ternary 1 0 (gt (int $worker) 0)) }}
+{{- end }}
+
 {{- define "mcpfleet.check" -}}
+{{- if and .Values.worker.keda.enabled .Values.worker.autoscaling.enabled }}{{ fail "worker.keda: two would set the number of pods: switch worker.autoscaling off" }}{{ end }}
+{{- if eq (int .Values.adminPort) 8000 }}{{ fail "adminPort: 8000 is where clients are served" }}{{ end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}{{ fail "ingress.hosts: an Ingress needs at least one host, which the fleet then accepts" }}{{ end }}
 {{- if and .Values.gateway.enabled (not .Values.gateway.parentRefs) }}{{ fail "gateway.parentRefs: an HTTPRoute belongs to at least one Gateway" }}{{ end }}
 {{- $given := len (compact (list .Values.redis.url .Values.redis.existingSecret (ternary "bundled" "" .Values.redis.bundled.enabled))) }}
@@ -79,7 +89,7 @@ app.kubernetes.io/component: {{ .part }}
     secretKeyRef:
       name: {{ .keyEncryptionKey.existingSecret | default (printf "%s-key" (include "mcpfleet.name" $root)) }}
       key: {{ .keyEncryptionKey.existingSecretKey }}
-{{- $told := dict "NAMESPACE" (include "mcpfleet.name" $root) "DRAIN_DELAY" .drainDelaySeconds "DRAIN_SECONDS" .drainSeconds "KEEPALIVE_SECONDS" .keepaliveSeconds "MAX_BODY_BYTES" (int64 .maxBodyBytes) }}
+{{- $told := dict "NAMESPACE" (include "mcpfleet.name" $root) "DRAIN_DELAY" .drainDelaySeconds "DRAIN_SECONDS" .drainSeconds "KEEPALIVE_SECONDS" .keepaliveSeconds "MAX_BODY_BYTES" (int64 .maxBodyBytes) "HOST" "0.0.0.0" "ADMIN_PORT" .adminPort "MAX_PROCESSES" (include "mcpfleet.maxProcesses" $root) }}
 {{- if .app }}{{ $_ := set $told "APP" .app }}{{ end }}
 {{- range $name, $value := mergeOverwrite $told (deepCopy $.own) .settings }}
 - name: MCPFLEET_{{ $name }}
@@ -126,11 +136,13 @@ spec:
       envFrom: {{ toYaml . | nindent 8 }}
       {{- end }}
       {{- if eq .part "server" }}
-      ports: [{ name: http, containerPort: 8000 }]
-      startupProbe: { httpGet: { path: /livez, port: http }, periodSeconds: 1, failureThreshold: 60 }
-      livenessProbe: { httpGet: { path: /livez, port: http }, periodSeconds: 10, timeoutSeconds: 3, failureThreshold: 3 }
-      readinessProbe: { httpGet: { path: /readyz, port: http }, periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 1 }
+      ports: [{ name: http, containerPort: 8000 }, { name: admin, containerPort: {{ $root.Values.adminPort }} }]
+      {{- else }}
+      ports: [{ name: admin, containerPort: {{ $root.Values.adminPort }} }]
       {{- end }}
+      startupProbe: { httpGet: { path: /livez, port: admin }, periodSeconds: 1, failureThreshold: 60 }
+      livenessProbe: { httpGet: { path: /livez, port: admin }, periodSeconds: 10, timeoutSeconds: 3, failureThreshold: 3 }
+      readinessProbe: { httpGet: { path: /readyz, port: admin }, periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 1 }
       lifecycle: { preStop: { exec: { command: [sleep, {{ $root.Values.preStopSeconds | quote }}] } } }
       resources: {{ toYaml $mine.resources | nindent 8 }}
       securityContext:

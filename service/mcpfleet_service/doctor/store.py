@@ -24,7 +24,7 @@ SLOW_SECONDS: Final = 0.05
 COMMANDS: Final = (
     *("CLIENT", "DEL", "EVAL", "EVALSHA", "GET", "GETEX", "HELLO", "HINCRBY", "HMGET", "HSET", "INFO", "PEXPIRE"),
     *("PING", "PTTL", "SCRIPT", "SELECT", "SET", "SPUBLISH", "SSUBSCRIBE", "SUNSUBSCRIBE", "TIME", "XADD", "XRANGE"),
-    *("ZADD", "ZCARD", "ZRANGE", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
+    *("ZADD", "ZCARD", "ZCOUNT", "ZRANGE", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
 )
 """What a server is sent, and what scripts call there; with a durability WAIT or WAITAOF too, in a Cluster CLUSTER."""
 

@@ -1,6 +1,7 @@
 """The engine of one process: everything between the HTTP edge and a server's tools."""
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -79,6 +80,8 @@ from mcpfleet.server.threads import Threads
 from mcpfleet.server.versions import Versions, nowhere
 from mcpfleet.server.vitals import Fallible, Report, Timed, Vitals
 from mcpfleet.server.watches import Watches
+
+log = logging.getLogger("mcpfleet.engine")
 
 
 class Engine:
@@ -169,8 +172,9 @@ class Engine:
             lease=self._policy.lease,
             on_come=self._feed.doubt,
             on_gone=partial(self._events.publish, Change(VERSION_GONE)),
-            on_heard=self.vitals.bell_heard,
+            on_heard=self._heard,
         )
+        self._crowded = False
         self._drained_at: float | None = None
 
     @property
@@ -368,6 +372,15 @@ class Engine:
         self.vitals.refused(refusal.code, refusal.data)
         headers = (("Retry-After", "1"),) if status == 503 else ()
         return Answer(status, encode_failure(request_id, refusal.code, refusal.message, refusal.data), headers=headers)
+
+    def _heard(self, lag: float) -> None:
+        """Note how late this process hears of the fleet, and say it once if there begin to be more than are meant."""
+        self.vitals.bell_heard(lag)
+        most, alive = self._policy.max_processes, len(self._pulse.members)
+        if most is not None and (alive > most) is not self._crowded:
+            self._crowded = alive > most
+            if self._crowded:
+                log.warning("%d processes are alive, and MCPFLEET_MAX_PROCESSES says %d at most", alive, most)
 
     def _beat(self) -> Beat:
         info, digest = self.server.info, self.server.registry.digest

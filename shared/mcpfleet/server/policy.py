@@ -14,6 +14,8 @@ class Policy:
     session_idle: float = 1800.0
     """How long an unused session lives; open streams and running calls renew it, every `lease / 3` at most."""
     max_sessions: int | None = 10_000
+    max_processes: int | None = None
+    """How many processes the fleet is meant to have; None: as many as there are."""
     lease: float = 7.5
     """How long a call is believed alive after its process was last heard of."""
     stream_after: float = 0.25

@@ -59,7 +59,7 @@ def create_app(
     what has changed.
     """
     settings = settings or Settings()
-    life = Life(drain_delay=settings.drain_delay)
+    life = Life(drain_delay=settings.drain_delay, audited=settings.audit)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

@@ -11,9 +11,9 @@ from mcpfleet.server.fleet import Kind
 from mcpfleet.server.policy import Policy
 from mcpfleet.server.server import Server
 from mcpfleet.server.vitals import Report, Vitals
+from mcpfleet_service.accounts import accounts
 from mcpfleet_service.drain import Drain
 from mcpfleet_service.metering import meter
-from mcpfleet_service.metrics.durations import durations
 from mcpfleet_service.metrics.siblings import Siblings
 from mcpfleet_service.telemetry import observers
 
@@ -21,8 +21,9 @@ from mcpfleet_service.telemetry import observers
 class Life:
     """Makes the engine at start-up, which is after the fork, and is where requests find it."""
 
-    def __init__(self, *, drain_delay: float) -> None:
+    def __init__(self, *, drain_delay: float, audited: bool = False) -> None:
         self._delay = drain_delay
+        self._audited = audited
         self.vitals = Vitals()
         self._siblings = Siblings(self._report)
         self._engine: Engine | None = None
@@ -72,7 +73,7 @@ class Life:
         drain = self._drain = Drain(self._begin, delay=self._delay)
         try:
             async with opening as backplane:
-                watching = (*observers(server), durations(server, self.vitals))
+                watching = (*observers(server), accounts(server, self.vitals, audited=self._audited))
                 self._engine = engine = Engine(
                     server, backplane, policy, choose, observers=watching, vitals=self.vitals
                 )

@@ -11,12 +11,13 @@ from types import FrameType
 from typing import Final
 
 import uvicorn
-from uvicorn.config import LOGGING_CONFIG, STARTUP_FAILURE
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import ChangeReload, Multiprocess
 
 from mcpfleet.errors import SettingsError
 from mcpfleet_service.embedded import embedded_redis
 from mcpfleet_service.greeting import greet_when_ready
+from mcpfleet_service.logs import configuration
 from mcpfleet_service.metrics.siblings import common_folder
 from mcpfleet_service.settings import Settings
 
@@ -25,12 +26,6 @@ DIED: Final = 1
 """The exit code of a process whose application could serve no more, so that a supervisor replaces it."""
 IDLE_SECONDS: Final = 75
 """How long an unused connection stays open: longer than balancers keep theirs, so that it is they who close."""
-LOGGING: Final = {
-    **LOGGING_CONFIG,
-    "loggers": {**LOGGING_CONFIG["loggers"], "mcpfleet": {"level": "INFO"}, "mcpfleet_service": {"level": "INFO"}},
-    "root": {"handlers": ["default"], "level": "WARNING"},
-}
-"""Everybody's words go to standard error in the web server's form: ours from INFO on, those of tools from WARNING."""
 CUT_SECONDS: Final = 5
 """What the application gets, beyond the time to drain, to end its streams before uvicorn cuts them."""
 
@@ -85,7 +80,7 @@ def _config(settings: Settings, reload: bool, factory: str) -> uvicorn.Config:
         http="httptools" if find_spec("httptools") else "h11",
         ws="none",
         lifespan="on",
-        log_config=LOGGING,
+        log_config=configuration(settings),
         access_log=False,
         proxy_headers=False,
         server_header=False,

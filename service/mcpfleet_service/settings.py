@@ -3,7 +3,7 @@
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 
 from msgspec import Meta
 
@@ -241,6 +241,20 @@ class Settings:
         Count | None,
         Variable("MAX_TASKS_EACH", COUNT, "how many of them one principal may have", off=True),
     ] = 100
+    log_format: Annotated[
+        Literal["text", "json"],
+        Variable("LOG_FORMAT", "`text` or `json`", "how each line of the log is written"),
+    ] = "text"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Variable("LOG_LEVEL", "`debug`, `info`, `warning` or `error`", "how severe our own words are that are logged"),
+    ] = "info"
+    audit: Annotated[
+        bool,
+        Variable(
+            "AUDIT", FLAG, "whether the log has a line of each call, prompt and resource: for whom, and what came of it"
+        ),
+    ] = False
     drain_delay: Annotated[
         Delay,
         Variable("DRAIN_DELAY", DELAY, "how long a process that was told to stop still serves everything"),

@@ -13,7 +13,7 @@ from mcpfleet.server.engine import Engine
 from mcpfleet_service.health import health
 from mcpfleet_service.metering import meter
 from mcpfleet_service.metrics.siblings import Siblings
-from mcpfleet_service.serving import LOGGING, listen
+from mcpfleet_service.serving import listen
 from mcpfleet_service.settings import Settings
 
 END_SECONDS: Final = 1
@@ -47,7 +47,7 @@ async def watched(settings: Settings, engine: Engine) -> AsyncIterator[None]:
         app,
         lifespan="off",
         ws="none",
-        log_config=LOGGING,
+        log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -1,17 +1,18 @@
 """Running one worker: the process that the settings describe, without a web server."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.util import find_spec
+from logging.config import dictConfig
 
 from mcpfleet import Server
 from mcpfleet.backplane.base import Backplane
 from mcpfleet.errors import SettingsError
 from mcpfleet.server.vitals import Vitals
-from mcpfleet_service.metrics.durations import durations
+from mcpfleet_service.accounts import accounts
+from mcpfleet_service.logs import configuration
 from mcpfleet_service.policy import policy_of
 from mcpfleet_service.settings import Settings
 from mcpfleet_service.store import redis_of
@@ -28,9 +29,7 @@ def run(settings: Settings) -> int:
     """
     if settings.redis_url is None:
         raise SettingsError("a worker shares its tasks with the processes that serve: set MCPFLEET_REDIS_URL")
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s:     %(message)s")
-    for ours in ("mcpfleet", "mcpfleet_workers"):
-        logging.getLogger(ours).setLevel(logging.INFO)
+    dictConfig(configuration(settings))
     server = find_server(settings)
     opening = redis_of(server.name, settings.redis_url, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -41,7 +40,7 @@ def run(settings: Settings) -> int:
 async def _work(server: Server, opening: AbstractAsyncContextManager[Backplane], settings: Settings) -> None:
     vitals, policy = Vitals(), policy_of(settings, worker=True)
     async with exporting(server.name):
-        watching = (*observers(server), durations(server, vitals))
+        watching = (*observers(server), accounts(server, vitals, audited=settings.audit))
         await work(server, opening, policy, observers=watching, vitals=vitals, beside=partial(watched, settings))
 
 

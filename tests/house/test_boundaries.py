@@ -30,7 +30,7 @@ BOUNDARIES = {
     "mcpfleet_service/boot.py application": "whatever the user's module raises is told and ends the process",
     "mcpfleet_service/doctor/offer.py examined": "whatever the user's module raises is what was looked for",
     "mcpfleet_service/endpoint.py Endpoint._principal": "what the user's authentication raises refuses the request",
-    "mcpfleet_service/metrics/durations.py Durations.around": "notes what kind of error it was, then lets all pass",
+    "mcpfleet_service/accounts.py Accounts.around": "notes what kind of error it was, then lets everything pass",
     "mcpfleet_service/telemetry.py Observer.around": "notes what kind of error it was, then lets everything pass",
     "mcpfleet_service/life.py Life.lived": "whatever ends the engine, the web server is told to stop",
 }

@@ -89,7 +89,7 @@ app.kubernetes.io/component: {{ .part }}
     secretKeyRef:
       name: {{ .keyEncryptionKey.existingSecret | default (printf "%s-key" (include "mcpfleet.name" $root)) }}
       key: {{ .keyEncryptionKey.existingSecretKey }}
-{{- $told := dict "NAMESPACE" (include "mcpfleet.name" $root) "DRAIN_DELAY" .drainDelaySeconds "DRAIN_SECONDS" .drainSeconds "KEEPALIVE_SECONDS" .keepaliveSeconds "MAX_BODY_BYTES" (int64 .maxBodyBytes) "HOST" "0.0.0.0" "ADMIN_PORT" .adminPort "MAX_PROCESSES" (include "mcpfleet.maxProcesses" $root) }}
+{{- $told := dict "NAMESPACE" (include "mcpfleet.name" $root) "DRAIN_DELAY" .drainDelaySeconds "DRAIN_SECONDS" .drainSeconds "KEEPALIVE_SECONDS" .keepaliveSeconds "MAX_BODY_BYTES" (int64 .maxBodyBytes) "LOG_FORMAT" "json" "AUDIT" true "HOST" "0.0.0.0" "ADMIN_PORT" .adminPort "MAX_PROCESSES" (include "mcpfleet.maxProcesses" $root) }}
 {{- if .app }}{{ $_ := set $told "APP" .app }}{{ end }}
 {{- range $name, $value := mergeOverwrite $told (deepCopy $.own) .settings }}
 - name: MCPFLEET_{{ $name }}

@@ -57,7 +57,8 @@ class Failures:
     def note(self, error: BaseException, message: Incoming | None = None, *, principal: Principal | None = None) -> str:
         """Log a failure and have it reported, at leisure; returns the correlation id that stands for it."""
         correlation = secrets.token_hex(8)
-        log.error("%s failed; correlation id %s", message or "a request", correlation, exc_info=error)
+        told = {"correlation_id": correlation, "incoming": message}
+        log.error("%s failed; correlation id %s", message or "a request", correlation, exc_info=error, extra=told)
         if self._reporter is not None:
             failed = _failed(correlation, message, principal)
             try:

@@ -6,7 +6,7 @@ READY := .venv/.ready
 SEED ?= 1
 MINUTES ?= 5
 
-.PHONY: setup serve test check conformance chaos chaos-tasks chart bench
+.PHONY: setup serve test check conformance chaos chaos-tasks rehearsal chart bench
 
 setup: $(READY)  ## install everything that development needs
 
@@ -32,6 +32,9 @@ chaos: $(READY)  ## break a fleet under load for MINUTES, as SEED decides, and c
 
 chaos-tasks: $(READY)  ## kill workers a hundred times under a thousand tasks, as SEED decides, and print what became of each
 	$(BIN)/python -m tests.chaos.tasks --seed $(SEED)
+
+rehearsal: $(READY)  ## roll a new version out under load behind nginx and HAProxy, as the chart does, and print what was lost
+	$(BIN)/python -m tests.rehearsal --seed $(SEED)
 
 chart: $(READY)  ## render the Helm chart with Helm 3 and 4, and hold every manifest to Kubernetes' own schemas
 	$(BIN)/pytest -q tests/chart

@@ -26,7 +26,7 @@ ANSWER_SECONDS: Final = 30.0
 
 Whose = dict[str, str]
 
-server = Server("chaos", version="1.0.0")
+server = Server("chaos", version=os.environ.get("CHAOS_VERSION", "1.0.0"))
 server.include(tasks)
 at_work: set[str] = set()
 """The tags of the calls that run in this process."""

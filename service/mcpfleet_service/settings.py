@@ -8,7 +8,8 @@ from typing import Annotated, Final, Literal, Self
 from msgspec import Meta
 
 from mcpfleet.protocol.revisions import LEGACY_DATES, Revision, find
-from mcpfleet_service.variables import Variable, check, read
+from mcpfleet_service.settingsfile import with_files
+from mcpfleet_service.variables import Variable, check, read, variables
 
 SECONDS: Final = "a number of seconds above 0 and at most a year"
 DELAY: Final = "a number of seconds from 0 to a year"
@@ -279,8 +280,9 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
-        """Read every `MCPFLEET_*` variable; an empty one counts as unset.
+        """Read every `MCPFLEET_*` variable, and the files that they name; an empty one counts as unset.
 
         Raises `SettingsError` that names each variable that is unknown or holds what is not allowed.
         """
-        return cls(**read(cls, environ))
+        secrets = frozenset(variable.name for _, _, variable in variables(cls) if variable.secret)
+        return cls(**read(cls, with_files(environ, secrets)))

@@ -5,8 +5,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 SEED ?= 1
 MINUTES ?= 5
+SECONDS ?= 60
 
-.PHONY: setup serve test check conformance chaos chaos-tasks rehearsal chart bench
+.PHONY: setup serve test check conformance chaos chaos-tasks rehearsal chart bench loadtest soak
 
 setup: $(READY)  ## install everything that development needs
 
@@ -41,6 +42,12 @@ chart: $(READY)  ## render the Helm chart with Helm 3 and 4, and hold every mani
 
 bench: $(READY)  ## requests a second of our calls beside a bare ASGI app, what they ask of Redis, and how fast tasks are
 	$(BIN)/python -m loadtest.bench
+
+loadtest: $(READY)  ## put a fleet under the load of real clients, each scenario for SECONDS, and write loadtest/report
+	$(BIN)/python -m loadtest.load --seconds $(SECONDS)
+
+soak: $(READY)  ## the same under one load for MINUTES, and see that memory, descriptors and keys do not grow
+	$(BIN)/python -m loadtest.load --soak $(MINUTES)
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or later is needed: make PYTHON=...'; exit 1; }

@@ -1,0 +1,1 @@
+"""A fleet under the load of real clients of both eras, measured for minutes."""
